@@ -1,0 +1,35 @@
+//! The words of Crater: amounts, requests, jobs, nodes, cards, queues, events
+//! and reasons.
+//!
+//! **Architecture Invariant**: nothing here reads a clock, draws a random
+//! number, does IO or knows of a thread. Everything is plain data that can be
+//! compared, hashed and written to a journal.
+
+#![forbid(unsafe_code)]
+
+pub mod amount;
+pub mod claim;
+pub mod columns;
+pub mod event;
+pub mod id;
+pub mod job;
+pub mod mig;
+pub mod node;
+pub mod parse;
+pub mod queue;
+pub mod reason;
+pub mod request;
+pub mod select;
+pub mod time;
+
+pub use amount::{Iops, MbPerSec, Mib, MilliCards, MilliCores};
+pub use claim::{CardShare, Claim, ClaimState, Held};
+pub use event::Event;
+pub use id::{ClaimUid, Digest, JobUid, NodeUid, QueueName, TenantPath};
+pub use job::{JobSpec, JobState, Kind, Priority};
+pub use node::{CardSpec, Links, MigMode, NodeSpec};
+pub use parse::FieldError;
+pub use queue::{Fallback, QueueSpec};
+pub use reason::{Reason, Reasons};
+pub use request::{DiskAsk, GpuAsk, Need, Request, Share};
+pub use time::Time;
