@@ -58,7 +58,9 @@ pub fn gpu(field: &str, text: &str, step: MilliCards) -> Result<MilliCards, Fiel
         None => scaled(text, 1000),
     };
     match parsed {
-        Some(n) if n % step == 0 || n == u64::MAX => Ok(MilliCards(n)),
+        // More than can be counted stays the largest whole number of cards.
+        Some(u64::MAX) => Ok(MilliCards(u64::MAX - u64::MAX % 1000)),
+        Some(n) if n % step == 0 => Ok(MilliCards(n)),
         _ => {
             let step = MilliCards(step);
             let expected = format!("cards in steps of {step}, such as 0.5, 500m or 4");

@@ -1,0 +1,3 @@
+//! Engine.
+pub mod policy;
+pub mod strings;

@@ -1,0 +1,95 @@
+//! What happens. The ledger is a fold over these and nothing else changes it.
+
+use crate::claim::{Claim, ClaimState};
+use crate::id::{ClaimUid, Digest, JobUid, NodeUid, QueueName};
+use crate::job::{JobSpec, JobState};
+use crate::node::NodeSpec;
+use crate::queue::QueueSpec;
+use crate::time::Time;
+use serde::{Deserialize, Serialize};
+use std::sync::Arc;
+
+/// One event of the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub enum Event {
+    /// A machine appeared.
+    NodeAdded {
+        /// Its identity, given by the ledger.
+        node: NodeUid,
+        /// Its description.
+        spec: Arc<NodeSpec>,
+    },
+    /// A machine is described anew: other labels, taints, health, amounts.
+    NodeChanged {
+        /// The machine.
+        node: NodeUid,
+        /// Its description.
+        spec: Arc<NodeSpec>,
+    },
+    /// A machine is gone for good, and with it all that it held.
+    NodeRemoved {
+        /// The machine.
+        node: NodeUid,
+    },
+    /// A queue was made or changed.
+    QueueSet {
+        /// Its description.
+        spec: Arc<QueueSpec>,
+    },
+    /// A queue decides by this policy from here on.
+    PolicySet {
+        /// The queue.
+        queue: QueueName,
+        /// Policy, configuration and prepared data.
+        digest: Digest,
+    },
+    /// A job was submitted and accepted.
+    JobSubmitted {
+        /// Its identity, given by the ledger.
+        job: JobUid,
+        /// What was submitted.
+        spec: Arc<JobSpec>,
+    },
+    /// A waiting job ended, or a running one is being ended: its claims are
+    /// releasing until each is gone.
+    JobEnded {
+        /// The job.
+        job: JobUid,
+        /// How.
+        state: JobState,
+        /// Why, for people.
+        reason: Arc<str>,
+    },
+    /// A decision took effect: these claims are charged from here on.
+    PlanCommitted {
+        /// New claims, whole gangs or whole additions to one.
+        claims: Vec<Claim>,
+    },
+    /// A claim moved on.
+    ClaimMoved {
+        /// The claim.
+        claim: ClaimUid,
+        /// Where it stands now.
+        state: ClaimState,
+    },
+    /// A member's last process stopped by itself.
+    MemberEnded {
+        /// The claim, gone from here on.
+        claim: ClaimUid,
+        /// Whether it ended well.
+        success: bool,
+    },
+}
+
+/// An event with its place in the journal.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    /// Counts from 1 without gaps.
+    pub seq: u64,
+    /// When it was journalled.
+    pub at: Time,
+    /// What happened.
+    #[serde(flatten)]
+    pub event: Event,
+}
