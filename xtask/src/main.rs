@@ -1,0 +1,37 @@
+//! `cargo xtask`: everything that building and checking Crater needs beyond
+//! cargo itself.
+
+mod contract;
+mod tree;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask <task>
+
+  contract [--check]  write the constants and docs/contract.md from wit/
+";
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    match task(&words) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn task(words: &[&str]) -> Result<()> {
+    let root = tree::root();
+    match words {
+        [] | ["help" | "--help" | "-h", ..] => print!("{HELP}"),
+        ["contract"] => contract::run(&root, false)?,
+        ["contract", "--check"] => contract::run(&root, true)?,
+        _ => bail!("unknown task: {}\n\n{HELP}", words.join(" ")),
+    }
+    Ok(())
+}
