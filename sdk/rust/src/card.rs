@@ -1,0 +1,199 @@
+//! A card, and whether what a job asks for fits on it.
+
+use crate::columns::{
+    CARD_FREE, CARD_HEALTHY, CARD_MEMORY_FREE, CARD_MEMORY_TOTAL, JOB_CARDS, JOB_CARD_MIB,
+    JOB_CARD_MILLI, JOB_MIG_PROFILE, JOB_WHOLE_CARDS,
+};
+use crate::job::Job;
+use crate::node::{Node, Nodes};
+
+/// A card of a node.
+#[derive(Clone, Copy, Debug)]
+pub struct Card<'a> {
+    pub(crate) nodes: &'a Nodes<'a>,
+    /// Place in the flat columns.
+    pub(crate) at: usize,
+    pub(crate) index: usize,
+}
+
+impl Card<'_> {
+    /// A value by its id, such as `card.get(CARD_FREE)`.
+    #[inline]
+    pub fn get(&self, id: u32) -> i32 {
+        self.nodes.card.get(id, self.at)
+    }
+
+    /// Its position on the node.
+    #[inline]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Its bit in a card mask; 0 for the 33rd card and those after it, which a
+    /// mask cannot name.
+    #[inline]
+    pub fn bit(&self) -> u32 {
+        if self.index < 32 { 1 << self.index } else { 0 }
+    }
+
+    /// Whether one card's part of what the job asks for fits here; see
+    /// [`Ask::fits`].
+    pub fn fits(&self, job: &Job) -> bool {
+        Ask::of(job).fits(self)
+    }
+}
+
+/// What a job asks of each of its cards, read once for many rows. Needs
+/// `JOB_CARDS`, `JOB_CARD_MILLI`, `JOB_CARD_MIB` and `JOB_WHOLE_CARDS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ask {
+    /// Distinct cards; 0 for work without a GPU.
+    pub cards: usize,
+    /// Share of each in milli-cards; 0 where memory decides.
+    pub milli: i32,
+    /// Memory of each in MiB; 0 in proportion to the share.
+    pub mib: i32,
+    /// Whole cards, shared with nobody.
+    pub whole: bool,
+    /// It asks for MIG instances; the host places those.
+    pub mig: bool,
+}
+
+impl Ask {
+    /// What this job asks for.
+    #[inline]
+    pub fn of(job: &Job) -> Self {
+        Self {
+            cards: job.get(JOB_CARDS).max(0) as usize,
+            milli: job.get(JOB_CARD_MILLI),
+            mib: job.get(JOB_CARD_MIB),
+            whole: job.get(JOB_WHOLE_CARDS) != 0,
+            mig: job.get(JOB_MIG_PROFILE) != 0,
+        }
+    }
+
+    /// Memory that is charged on a card with `total` MiB: what was asked; in
+    /// proportion to the share (rounded down) where none was; all of it for a
+    /// whole card and for an ask up to 2 % above it, which means the card by
+    /// its nominal size.
+    #[inline]
+    pub fn mib_on(&self, total: i32) -> i32 {
+        if self.whole {
+            total
+        } else if self.mib == 0 {
+            (i64::from(total) * i64::from(self.milli) / 1000) as i32
+        } else if self.mib > total && i64::from(self.mib) * 100 <= i64::from(total) * 102 {
+            total
+        } else {
+            self.mib
+        }
+    }
+
+    /// Share that is charged on a card with `total` MiB: what was asked, or
+    /// ⌈1000 · memory / total⌉ where memory decides.
+    #[inline]
+    pub fn milli_on(&self, total: i32) -> i32 {
+        if self.whole {
+            1000
+        } else if self.milli > 0 || self.mib <= 0 {
+            self.milli
+        } else if total <= 0 {
+            i32::MAX
+        } else {
+            let (mib, total) = (i64::from(self.mib_on(total)), i64::from(total));
+            ((1000 * mib + total - 1) / total).min(i64::from(i32::MAX)) as i32
+        }
+    }
+
+    /// Whether one card's part fits: healthy, with enough free share and free
+    /// memory. A column that was not wanted does not speak against a card, save
+    /// that memory decides nothing without `CARD_MEMORY_TOTAL`.
+    #[inline]
+    pub fn fits(&self, card: &Card) -> bool {
+        if card.get(CARD_HEALTHY) == 0 {
+            return false;
+        }
+        let total = card.get(CARD_MEMORY_TOTAL);
+        if card.get(CARD_FREE) < self.milli_on(total).max(1) {
+            return false;
+        }
+        card.nodes.column(CARD_MEMORY_FREE).get(card.at).is_none_or(|free| *free >= self.mib_on(total))
+    }
+
+    /// See [`Node::tightest`].
+    #[inline]
+    pub(crate) fn tightest(&self, node: &Node) -> u32 {
+        if self.mig || self.cards == 0 {
+            return 0;
+        }
+        let mut mask = 0;
+        if self.whole || self.milli >= 1000 {
+            let mut idle = node.cards().filter(|card| self.fits(card));
+            for _ in 0..self.cards {
+                match idle.next().map(|card| card.bit()) {
+                    None | Some(0) => return 0,
+                    Some(bit) => mask |= bit,
+                }
+            }
+            return mask;
+        }
+        for _ in 0..self.cards {
+            let left = node.cards().filter(|card| mask & card.bit() == 0 && self.fits(card));
+            let Some(best) = left.min_by_key(|card| card.get(CARD_FREE)) else { return 0 };
+            if best.bit() == 0 {
+                return 0;
+            }
+            mask |= best.bit();
+        }
+        mask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::columns::*;
+    use crate::job::Jobs;
+    use crate::testing::{NodeSpec, card, job, node, with_nodes};
+
+    /// Which cards of one node fit, as a string of 0 and 1, and the tightest.
+    fn fit(ask: &crate::testing::JobSpec, on: NodeSpec) -> (String, u32) {
+        let columns = ask.columns();
+        let columns: Vec<_> = columns.iter().map(|(id, v)| (*id, v.as_slice())).collect();
+        let jobs = Jobs::one(&columns);
+        let job = jobs.row(0);
+        with_nodes(&[on], |nodes| {
+            let node = nodes.row(0);
+            let fits = node.cards().map(|c| if c.fits(&job) { '1' } else { '0' }).collect();
+            (fits, node.tightest(&crate::Ask::of(&job)))
+        })
+    }
+
+    #[test]
+    fn shares_memory_and_health_decide() {
+        let sick = || card().free(0).healthy(false);
+        let cards = || node().card(card().free(400)).card(card().free(1000)).card(sick());
+        assert_eq!(fit(&job().share(500), cards()), ("010".into(), 0b010));
+        assert_eq!(fit(&job().share(300), cards()), ("110".into(), 0b001));
+        assert_eq!(fit(&job().whole(1), cards()), ("010".into(), 0b010));
+        assert_eq!(fit(&job().whole(2), cards()), ("010".into(), 0));
+    }
+
+    #[test]
+    fn memory_alone_brings_its_share() {
+        // 40,000 of 80,000 MiB goes with 500 milli, and 40,001 with 501.
+        let half = || node().card(card().memory(80_000, 80_000).free(500));
+        assert_eq!(fit(&job().card_memory(1, 40_000), half()).0, "1");
+        assert_eq!(fit(&job().card_memory(1, 40_001), half()).0, "0");
+        // A share may be there and its memory not.
+        let short = || node().card(card().memory(80_000, 9_000).free(900));
+        assert_eq!(fit(&job().share(500), short()).0, "0");
+        assert_eq!(fit(&job().share(500).set(JOB_CARD_MIB, 8_000), short()).0, "1");
+    }
+
+    #[test]
+    fn the_nominal_size_means_the_whole_memory() {
+        let card80 = || node().card(card().memory(81_559, 81_559).free(1000));
+        assert_eq!(fit(&job().card_memory(1, 81_920), card80()).0, "1");
+        assert_eq!(fit(&job().card_memory(1, 90_000), card80()).0, "0");
+    }
+}
