@@ -1,7 +1,13 @@
 //! `cargo xtask`: everything that building and checking Crater needs beyond
 //! cargo itself.
 
+mod command;
 mod contract;
+mod guest_toolchain;
+mod lint;
+mod policies;
+mod setup;
+mod tidy;
 mod tree;
 
 use anyhow::{Result, bail};
@@ -10,6 +16,9 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask <task>
 
+  setup               install what building and testing need, where it is missing
+  policies            build every policy as a component into target/policies
+  lint                formatting, clippy, licences, the crate graph, generated files
   contract [--check]  write the constants and docs/contract.md from wit/
 ";
 
@@ -29,6 +38,9 @@ fn task(words: &[&str]) -> Result<()> {
     let root = tree::root();
     match words {
         [] | ["help" | "--help" | "-h", ..] => print!("{HELP}"),
+        ["setup"] => setup::run_all(&root)?,
+        ["policies"] => policies::build(&root)?,
+        ["lint"] => lint::run_all(&root)?,
         ["contract"] => contract::run(&root, false)?,
         ["contract", "--check"] => contract::run(&root, true)?,
         _ => bail!("unknown task: {}\n\n{HELP}", words.join(" ")),

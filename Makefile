@@ -1,0 +1,52 @@
+# The front door. Everything here is also a command that can be typed; what is
+# behind them is `cargo xtask help`.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help setup policies build demo test lint bench yardstick clean
+
+# Recipes find cargo and the tools of set-up through this.
+ENV := . scripts/env.sh &&
+CRATER := target/release/crater
+# Binaries land where the recipes expect them, whatever the caller's setting.
+unexport CARGO_TARGET_DIR
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: ## install what building and testing need, where it is missing
+	@echo '== setup'
+	@scripts/setup.sh
+
+policies: setup ## build every policy as a component: target/policies/*.wasm
+	@echo '== policies'
+	@$(ENV) cargo xtask policies
+
+build: policies ## build the program: target/release/crater
+	@echo '== build'
+	@$(ENV) cargo build --release --package crater
+
+demo: build ## watch a simulated cluster at work
+	@echo '== demo'
+	@$(CRATER) simulate demo
+
+test: policies ## every check and every test
+	@echo '== lint'
+	@$(ENV) cargo xtask lint
+	@echo '== tests'
+	@$(ENV) cargo nextest run --release --workspace
+
+lint: setup ## formatting, clippy, licences, the crate graph, generated files
+	@echo '== lint'
+	@$(ENV) cargo xtask lint
+
+bench: policies ## measure decisions and policies
+	@echo '== bench'
+	@$(ENV) cargo run --release --quiet --package crater-bench
+
+yardstick: build ## repeat the published experiment and compare
+	@echo '== yardstick'
+	@$(CRATER) simulate yardstick
+
+clean: ## remove what was built; the tools in .tools stay
+	rm -rf target
