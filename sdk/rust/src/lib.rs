@@ -8,10 +8,12 @@
 //! ```
 //! use crater_sdk::prelude::*;
 //!
-//! #[derive(Default)]
 //! pub struct Tight;
 //!
 //! impl Policy for Tight {
+//!     fn configure(config: &str, _: &[u8]) -> Result<Self, String> {
+//!         Settings::none(config).map(|()| Self)
+//!     }
 //!     fn score(&self, _: &Context, _: &Job, node: &Node) -> Score {
 //!         Score::from(-node.get(NODE_GPU_FREE))
 //!     }
@@ -44,7 +46,6 @@ mod batch;
 mod card;
 pub mod chance;
 mod columns;
-mod config;
 mod export;
 mod facts;
 pub mod host;
@@ -54,6 +55,7 @@ mod manifest;
 pub mod native;
 mod node;
 mod policy;
+mod settings;
 pub mod strings;
 pub mod testing;
 #[cfg(target_arch = "wasm32")]
@@ -62,15 +64,13 @@ pub mod wasm;
 pub use answer::{Price, Rank, Score, Scores, Verdict};
 pub use batch::{Column, Table};
 pub use card::{Ask, Card};
-#[cfg(feature = "json")]
-pub use config::from_json;
-pub use config::no_config;
 pub use facts::{Class, Facts, Shape};
 pub use job::{Context, Job, Jobs};
 pub use lists::{Group, Groups, Unit, Units};
 pub use manifest::{Interface, Manifest};
 pub use node::{Node, Nodes};
 pub use policy::Policy;
+pub use settings::Settings;
 
 /// The ids of the contract, and what an absent one reads as.
 pub mod ids {
@@ -81,10 +81,8 @@ pub mod ids {
 /// What a policy's file needs: `use crater_sdk::prelude::*;`.
 pub mod prelude {
     pub use crate::columns::*;
-    #[cfg(feature = "json")]
-    pub use crate::from_json;
     pub use crate::{
         Ask, Card, Context, Facts, Group, Groups, Job, Jobs, Node, Nodes, Policy, Price, Rank,
-        Score, Scores, Unit, Units, Verdict,
+        Score, Scores, Settings, Unit, Units, Verdict,
     };
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     Context, Facts, Group, Groups, Job, Jobs, Node, Nodes, Price, Rank, Score, Scores, Unit, Units,
-    Verdict, no_config,
+    Verdict,
 };
 
 /// A policy as configured for one queue. Implement the decisions that you want
@@ -15,15 +15,12 @@ use crate::{
 /// Every decision has a form for one row and, for speed, one for the whole
 /// call (`…_rows`), which by default asks the first for each row.
 #[expect(unused_variables, reason = "the defaults decide nothing")]
-pub trait Policy: Default + Send + Sync + 'static {
+pub trait Policy: Sized + Send + Sync + 'static {
     /// Takes the queue's configuration (JSON) and what `prepare` made, empty
     /// without it. An error refuses the configuration and is shown to the
-    /// queue's owner. The default takes no configuration; a configurable policy
-    /// mostly is its own configuration: `from_json(config)`.
-    fn configure(config: &str, prepared: &[u8]) -> Result<Self, String> {
-        no_config(config)?;
-        Ok(Self::default())
-    }
+    /// queue's owner. [`Settings`] reads it; a policy without any answers
+    /// `Settings::none(config).map(|()| Self)`.
+    fn configure(config: &str, prepared: &[u8]) -> Result<Self, String>;
 
     /// Heavy work off the round: what is made here from the facts is handed to
     /// `configure` on every instance.

@@ -3,9 +3,9 @@
 //!
 //! ```
 //! # use crater_sdk::prelude::*;
-//! # #[derive(Default)]
 //! # pub struct Tight;
 //! # impl Policy for Tight {
+//! #     fn configure(_: &str, _: &[u8]) -> Result<Self, String> { Ok(Self) }
 //! #     fn score(&self, _: &Context, _: &Job, n: &Node) -> Score { (-n.get(NODE_GPU_FREE)).into() }
 //! # }
 //! # crater_sdk::export!(Tight { name: "tight", wants: [NODE_GPU_FREE], exports: [score] });

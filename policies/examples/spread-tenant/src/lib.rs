@@ -7,10 +7,14 @@
 use crater_sdk::prelude::*;
 
 /// It takes no configuration.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct SpreadTenant;
 
 impl Policy for SpreadTenant {
+    fn configure(config: &str, _: &[u8]) -> Result<Self, String> {
+        Settings::none(config).map(|()| Self)
+    }
+
     fn score(&self, _: &Context, _: &Job, node: &Node) -> Score {
         Score::from(-node.get(NODE_SAME_PROJECT))
     }
