@@ -1,3 +1,38 @@
-//! Engine.
+//! The pure core of Crater: the books and their journal, what fits where, and
+//! the decision. See ARCHITECTURE.md for how the parts meet.
+//!
+//! **Architecture Invariant**: no clock, no random number, no IO, no thread,
+//! no Wasm runtime, no Kubernetes. Time and seeds are arguments; policies are
+//! a trait.
+
+#![forbid(unsafe_code)]
+
+pub mod admit;
+pub mod builtin;
+mod cache;
+pub mod cow;
+pub mod decider;
+mod evaluate;
+pub mod facts;
+mod figures;
+pub mod fit;
+mod groups;
+pub mod ledger;
+pub mod node;
+mod order;
+mod overlay;
+pub mod plan;
 pub mod policy;
+pub mod rows;
+mod shape;
+pub mod state;
 pub mod strings;
+mod tree;
+
+pub use decider::{Decider, Policies, Round};
+pub use ledger::{Committed, Journal, Ledger, MemoryJournal, Refusal};
+pub use plan::{By, Outcome, Placement, Plan, Record};
+pub use policy::{Fault, Interface, Manifest, Policy};
+pub use shape::mix;
+pub use state::{ApplyError, Job, Queue, State};
+pub use strings::Strings;

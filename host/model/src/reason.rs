@@ -116,6 +116,7 @@ pub struct Reasons {
     /// Nodes looked at.
     pub nodes: u64,
     /// Nodes by the reason that each gave first.
+    #[serde(with = "pairs")]
     pub counts: BTreeMap<Reason, u64>,
     /// What there was at best.
     pub best: Best,
@@ -181,5 +182,20 @@ impl fmt::Display for Reasons {
             f.write_str("; no node can ever hold it")?;
         }
         Ok(())
+    }
+}
+
+/// JSON has only text for keys, so the counts are written as pairs.
+mod pairs {
+    use super::Reason;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::collections::BTreeMap;
+
+    pub fn serialize<S: Serializer>(counts: &BTreeMap<Reason, u64>, s: S) -> Result<S::Ok, S::Error> {
+        s.collect_seq(counts)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(d: D) -> Result<BTreeMap<Reason, u64>, D::Error> {
+        Ok(Vec::<(Reason, u64)>::deserialize(d)?.into_iter().collect())
     }
 }

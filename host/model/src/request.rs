@@ -54,7 +54,7 @@ impl GpuAsk {
         if memory == Some(Mib::ZERO) {
             return refuse("gpu-memory", "0".into(), "a positive amount, or none");
         }
-        let whole = |n: MilliCards| n.0 % 1000 == 0 && n.0 > 0;
+        let whole = |n: MilliCards| n.0.is_multiple_of(1000) && n.0 > 0;
         match (gpu, memory) {
             (None | Some(MilliCards::ZERO), None) if exclusive => {
                 refuse("gpu-exclusive", "true".into(), "a whole number of cards in gpu beside it")

@@ -1,0 +1,471 @@
+//! `decide`: a round of placement decisions on a snapshot.
+//!
+//! **Architecture Invariant**: the plan is a function of the books, the
+//! policies, the time, the seed and, on replay, the recorded faults. What a
+//! decider remembers between rounds only makes it faster.
+
+use crate::cache::Cache;
+use crate::evaluate::{Evaluation, Found, Scorer};
+use crate::figures::Figures;
+use crate::fit::{Choice, choose};
+use crate::order::Order;
+use crate::overlay::Overlay;
+use crate::plan::{By, Member, Outcome, Placement, Plan, Record};
+use crate::policy::{Fault, Interface, Policy};
+use crate::rows::{Asking, speaks_of_nodes, whole_table};
+use crate::shape::mix;
+use crate::state::{Job, Queue, State};
+use crater_model::{Digest, Fallback, JobUid, QueueName, Reasons, Time};
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The policies that decide, by queue. A queue without one is decided by its
+/// built-in order.
+pub type Policies = BTreeMap<QueueName, Arc<dyn Policy>>;
+
+/// What a round is given besides books and policies.
+#[derive(Clone, Copy, Debug)]
+pub struct Round<'a> {
+    /// The time.
+    pub now: Time,
+    /// The seed.
+    pub seed: u64,
+    /// Most jobs to place.
+    pub limit: usize,
+    /// The plan to decide again: its recorded faults are taken as they were,
+    /// since a deadline depends on the machine's load.
+    pub replay: Option<&'a Plan>,
+}
+
+impl Round<'_> {
+    /// A round without bounds.
+    pub fn new(now: Time, seed: u64) -> Self {
+        Self { now, seed, limit: usize::MAX, replay: None }
+    }
+}
+
+/// Decides rounds and remembers what makes the next one cheap. Serves one
+/// ledger; many deciders may serve the same.
+#[derive(Debug)]
+pub struct Decider {
+    /// Slots that changed, in order; position `start` is its first.
+    log: Vec<u32>,
+    start: u64,
+    /// Position in the books' own log up to which changes are in `log`.
+    synced: Option<u64>,
+    /// Names tentative contents of nodes; never a stamp of the books.
+    stamp: u64,
+    caches: FxHashMap<Digest, Cache>,
+    figures: Figures,
+    figures_cursor: u64,
+    marks: Vec<u64>,
+    mark: u64,
+    remember: bool,
+}
+
+impl Default for Decider {
+    fn default() -> Self {
+        Self {
+            log: vec![],
+            start: 0,
+            synced: None,
+            stamp: 1 << 63,
+            caches: FxHashMap::default(),
+            figures: Figures::default(),
+            figures_cursor: 0,
+            marks: vec![],
+            mark: 0,
+            remember: true,
+        }
+    }
+}
+
+/// What one queue's turn shares between its jobs.
+struct Turn<'a> {
+    queue: &'a Queue,
+    policy: Option<&'a dyn Policy>,
+    /// A fault of this round: the fallback decides for the rest of it.
+    fault: Option<Fault>,
+    /// Shapes for which there was no room, with the reasons.
+    full: FxHashMap<crate::cache::ShapeKey, (Arc<Reasons>, Found)>,
+}
+
+impl Decider {
+    /// One that asks about every node anew each time.
+    pub fn forgetful() -> Self {
+        Self { remember: false, ..Self::default() }
+    }
+
+    /// Decides one round.
+    pub fn decide(&mut self, state: &State, policies: &Policies, round: Round<'_>) -> Plan {
+        self.sync(state);
+        let mut plan = Plan {
+            seq: state.seq,
+            now: round.now,
+            seed: round.seed,
+            engine: env!("CARGO_PKG_VERSION").to_owned(),
+            ..Plan::default()
+        };
+        let mut overlay = Overlay::new(state, self.stamp);
+        let mut queues: Vec<&Queue> =
+            state.queues().values().filter(|q| !q.waiting.is_empty()).collect();
+        queues.sort_by(|a, b| b.spec.priority.cmp(&a.spec.priority));
+        for queue in queues {
+            let policy = policies.get(&queue.spec.name).map(|p| &**p);
+            self.serve(&mut overlay, queue, policy, round, &mut plan);
+        }
+        let (touched, stamp) = overlay.finish();
+        self.stamp = stamp;
+        // What the round tried is gone again until the ledger commits it.
+        self.log.extend(touched);
+        self.caches.values_mut().for_each(|c| c.rows.bound());
+        plan
+    }
+
+    /// Warms what a new policy will need before it decides: shapes of the jobs
+    /// that wait. Costs one cold evaluation each; changes no decision.
+    pub fn warm(&mut self, state: &State, queue: &str, policy: &dyn Policy, now: Time) {
+        self.sync(state);
+        let Some(queue) = state.queues().get(queue) else { return };
+        let overlay = Overlay::new(state, self.stamp);
+        let mut turn =
+            Turn { queue, policy: Some(policy), fault: None, full: FxHashMap::default() };
+        let mut seen = FxHashSet::default();
+        let jobs = queue.waiting.iter().filter_map(|w| state.job(w.job)).take(1000);
+        for job in jobs.filter(|j| seen.insert(j.spec.request.clone())).take(100) {
+            let asking = Asking { job, placed: 0, now, seed: 0 };
+            let _ = self.best(&overlay, asking, &mut turn, Some(policy));
+        }
+    }
+
+    /// Follows the books' changes.
+    fn sync(&mut self, state: &State) {
+        let changes = state.changes();
+        if let Some(since) = self.synced.and_then(|from| changes.since(from)) { self.log.extend(since) } else {
+            // The books are new or ran far ahead: begin again.
+            self.start += self.log.len() as u64 + 1;
+            self.log = (0..state.node_slots() as u32).collect();
+            for cache in self.caches.values_mut() {
+                cache.shapes.clear();
+            }
+            self.figures_cursor = self.start;
+        }
+        self.synced = Some(changes.end());
+        let keep = 4 * state.node_slots() + 4096;
+        if self.log.len() > 2 * keep {
+            let drop = self.log.len() - keep;
+            self.log.drain(..drop);
+            self.start += drop as u64;
+        }
+    }
+
+    fn end(&self) -> u64 {
+        self.start + self.log.len() as u64
+    }
+
+    /// The slots that changed since a position, each once; all of them if that
+    /// is too long ago.
+    fn since(&mut self, cursor: u64, slots: usize) -> Vec<u32> {
+        if cursor < self.start || cursor > self.end() {
+            return (0..slots as u32).collect();
+        }
+        let news = &self.log[(cursor - self.start) as usize..];
+        if news.len() > slots {
+            return (0..slots as u32).collect();
+        }
+        self.mark += 1;
+        self.marks.resize(self.marks.len().max(slots), 0);
+        let mut once = Vec::with_capacity(news.len());
+        for &slot in news {
+            if let Some(mark) = self.marks.get_mut(slot as usize)
+                && *mark != self.mark
+            {
+                *mark = self.mark;
+                once.push(slot);
+            }
+        }
+        once
+    }
+
+    fn serve(
+        &mut self,
+        overlay: &mut Overlay<'_>,
+        queue: &Queue,
+        policy: Option<&dyn Policy>,
+        round: Round<'_>,
+        plan: &mut Plan,
+    ) {
+        let state = overlay.base();
+        let mut turn = Turn { queue, policy, fault: None, full: FxHashMap::default() };
+        if queue.spec.paused {
+            let reasons = Arc::new(Reasons::of_job("the queue is paused"));
+            for waiting in queue.waiting.iter() {
+                plan.records.push(self.waits(&turn, waiting.job, reasons.clone()));
+            }
+            return;
+        }
+        let (mut order, fault) = Order::new(state, queue, policy, round.now, round.seed);
+        turn.fault = fault;
+        while let Some(uid) = order.next() {
+            if plan.placements.len() >= round.limit {
+                return;
+            }
+            let Some(job) = state.job(uid) else { continue };
+            if let Some(replay) = round.replay {
+                turn.fault = replay.record(uid).and_then(|r| r.fault.clone());
+            }
+            let record = self.decide_job(overlay, job, &mut turn, round, &mut plan.wake);
+            if let Outcome::Placed(placement) = &record.outcome {
+                order.placed(state, placement);
+                plan.placements.push(placement.clone());
+            }
+            plan.records.push(record);
+        }
+    }
+
+    fn waits(&self, turn: &Turn<'_>, job: JobUid, reasons: Arc<Reasons>) -> Record {
+        Record {
+            job,
+            queue: turn.queue.spec.name.clone(),
+            by: if turn.policy.is_some() { By::Policy } else { By::Builtin },
+            policy: turn.policy.map(Policy::digest),
+            fault: None,
+            answers: 0,
+            candidates: 0,
+            score: 0,
+            outcome: Outcome::Waits(reasons),
+        }
+    }
+
+    fn decide_job(
+        &mut self,
+        overlay: &mut Overlay<'_>,
+        job: &Job,
+        turn: &mut Turn<'_>,
+        round: Round<'_>,
+        wake: &mut Option<Time>,
+    ) -> Record {
+        let mut record = self.waits(turn, job.uid, Arc::new(Reasons::default()));
+        let speaks = turn.policy.filter(|p| speaks_of_nodes(p.manifest()));
+        if turn.fault.is_none() {
+            let placed = self.place(overlay, job, turn, speaks, round, wake, &mut record);
+            match placed {
+                Ok(outcome) => {
+                    if speaks.is_none() {
+                        record.by = By::Builtin;
+                    }
+                    record.outcome = outcome;
+                    return record;
+                }
+                Err(fault) => turn.fault = Some(fault),
+            }
+        }
+        record.fault = turn.fault.clone();
+        record.by = By::Fallback;
+        (record.answers, record.candidates, record.score) = (0, 0, 0);
+        if turn.queue.spec.fallback == Fallback::Hold {
+            let fault = record.fault.as_ref().map(ToString::to_string).unwrap_or_default();
+            let text = format!("the queue's policy failed and its fallback is to hold: {fault}");
+            record.outcome = Outcome::Waits(Arc::new(Reasons::of_job(&text)));
+            return record;
+        }
+        // The built-in orders do not fault.
+        if let Ok(outcome) = self.place(overlay, job, turn, None, round, wake, &mut record) {
+            record.outcome = outcome;
+        }
+        record
+    }
+
+    /// Places a job's members, at least its minimum or none.
+    #[allow(clippy::too_many_arguments)]
+    fn place(
+        &mut self,
+        overlay: &mut Overlay<'_>,
+        job: &Job,
+        turn: &mut Turn<'_>,
+        policy: Option<&dyn Policy>,
+        round: Round<'_>,
+        wake: &mut Option<Time>,
+        record: &mut Record,
+    ) -> Result<Outcome, Fault> {
+        let mut members: SmallVec<[Member; 1]> = SmallVec::new();
+        let mut short = None;
+        let order = card_order(turn.queue.spec.fallback);
+        while (members.len() as u32) < job.spec.members {
+            let member = members.len() as u32;
+            let seed = mix(round.seed ^ mix(job.uid.0)).wrapping_add(u64::from(member));
+            let asking = Asking { job, placed: member, now: round.now, seed };
+            let found = match self.best(overlay, asking, turn, policy) {
+                Ok(found) => found,
+                Err(fault) => {
+                    self.undo(overlay);
+                    return Err(fault);
+                }
+            };
+            if member == 0 {
+                record.candidates = found.1.candidates;
+                record.score = found.1.top.map_or(0, |t| t.score);
+            }
+            record.answers = mix(record.answers).wrapping_add(found.1.answers);
+            let Some(top) = found.1.top else {
+                if let Some(secs) = found.1.later {
+                    earlier(wake, round.now + Duration::from_secs(u64::from(secs)));
+                }
+                short = Some(found.0);
+                break;
+            };
+            let choice = if top.mask == 0 { Choice::Order(order) } else { Choice::Mask(top.mask) };
+            let charged = overlay
+                .get(top.slot)
+                .ok_or(crater_model::Reason::Cordoned)
+                .and_then(|node| choose(node, &job.spec.request, choice).map(|h| (node.uid, h)))
+                .and_then(|(node, held)| {
+                    overlay.charge(top.slot, job.uid, job.owner, &held).map(|()| (node, held))
+                });
+            let Ok((node, held)) = charged else {
+                // `fits` and `choose` disagree only by a defect; the job waits.
+                short = Some(Arc::new(Reasons::of_job("the chosen node did not take the job")));
+                break;
+            };
+            self.log.push(top.slot);
+            members.push(Member { member, node, held });
+        }
+        if (members.len() as u32) < job.spec.min_members {
+            self.undo(overlay);
+            self.timed(policy, round, wake);
+            let reasons = short.unwrap_or_default();
+            return Ok(Outcome::Waits(gang_reasons(job, members.len(), reasons)));
+        }
+        overlay.settle();
+        Ok(Outcome::Placed(Placement { job: job.uid, members }))
+    }
+
+    fn undo(&mut self, overlay: &mut Overlay<'_>) {
+        self.log.extend(overlay.roll_back());
+    }
+
+    /// A policy that looks at the time is asked again when its next step comes.
+    fn timed(&self, policy: Option<&dyn Policy>, round: Round<'_>, wake: &mut Option<Time>) {
+        let Some(policy) = policy else { return };
+        let layout = self.caches.get(&policy.digest()).map(|c| &c.layout);
+        if let Some(layout) = layout.filter(|l| l.timed()) {
+            let step = layout.step();
+            earlier(wake, round.now.floor(step) + Duration::from_secs(step));
+        }
+    }
+
+    /// The best node for one member; without one, why not.
+    fn best(
+        &mut self,
+        overlay: &Overlay<'_>,
+        asking: Asking<'_>,
+        turn: &mut Turn<'_>,
+        policy: Option<&dyn Policy>,
+    ) -> Result<(Arc<Reasons>, Found), Fault> {
+        let state = overlay.base();
+        let slots = state.node_slots();
+        let order = card_order(turn.queue.spec.fallback);
+        let digest = policy.map_or(builtin_digest(order), Policy::digest);
+        let mut cache = self.caches.remove(&digest).unwrap_or_else(|| Cache::new(policy));
+        let scorer = policy.map_or(Scorer::Builtin(order), |p| Scorer::Policy(p, order));
+        let evaluation = Evaluation { overlay, asking, scorer };
+        if cache.groups.is_some() {
+            for slot in self.since(cache.groups_cursor, slots) {
+                if let Some(groups) = &mut cache.groups {
+                    groups.update(slot, overlay.get(slot));
+                }
+            }
+            cache.groups_cursor = self.end();
+        }
+        let fresh = !self.remember
+            || policy.is_some_and(|p| whole_table(p.manifest()) || cache.layout.chance());
+        let found = if fresh {
+            evaluation.search(&mut cache, slots as u32)
+        } else {
+            let key = cache.key(&asking, &state.strings);
+            if let Some((reasons, found)) = turn.full.get(&key) {
+                // Room only shrinks within a round.
+                let known = (reasons.clone(), found.clone());
+                self.caches.insert(digest, cache);
+                return Ok(known);
+            }
+            let (number, mut shape) = cache.take(&key);
+            let news = self.since(shape.cursor, slots);
+            let refreshed = evaluation.refresh(&mut cache, number, &mut shape, &news);
+            match refreshed.and_then(|()| evaluation.pick(&cache, &shape)) {
+                Ok(found) => {
+                    shape.cursor = self.end();
+                    cache.put(key.clone(), number, shape);
+                    if found.top.is_none() && only_shrinks(policy, asking) {
+                        let reasons = Arc::new(self.with_figures(overlay, found.reasons.clone()));
+                        turn.full.insert(key, (reasons.clone(), found.clone()));
+                        self.caches.insert(digest, cache);
+                        return Ok((reasons, found));
+                    }
+                    Ok(found)
+                }
+                Err(fault) => {
+                    cache.forget(&key);
+                    Err(fault)
+                }
+            }
+        };
+        self.caches.insert(digest, cache);
+        let found = found?;
+        let reasons = if found.top.is_none() {
+            Arc::new(self.with_figures(overlay, found.reasons.clone()))
+        } else {
+            Arc::default()
+        };
+        Ok((reasons, found))
+    }
+
+    fn with_figures(&mut self, overlay: &Overlay<'_>, mut reasons: Reasons) -> Reasons {
+        let slots = overlay.base().node_slots();
+        for slot in self.since(self.figures_cursor, slots) {
+            self.figures.update(slot, overlay.get(slot));
+        }
+        self.figures_cursor = self.end();
+        reasons.best = self.figures.best();
+        reasons
+    }
+}
+
+/// Whether no room found now means none for equal jobs later in the round. A
+/// filter may say yes to what is placed meanwhile, and a gang's own charges may
+/// still come back.
+fn only_shrinks(policy: Option<&dyn Policy>, asking: Asking<'_>) -> bool {
+    asking.placed == 0 && policy.is_none_or(|p| !p.manifest().exports(Interface::Filter))
+}
+
+/// The order in which the host chooses cards where the policy leaves it to it.
+fn card_order(fallback: Fallback) -> Fallback {
+    if fallback == Fallback::Hold { Fallback::Binpack } else { fallback }
+}
+
+fn builtin_digest(order: Fallback) -> Digest {
+    Digest(*blake3::hash(format!("built-in {order}").as_bytes()).as_bytes())
+}
+
+fn earlier(wake: &mut Option<Time>, at: Time) {
+    *wake = Some(wake.map_or(at, |w| w.min(at)));
+}
+
+fn gang_reasons(job: &Job, placed: usize, reasons: Arc<Reasons>) -> Arc<Reasons> {
+    if job.spec.members == 1 || placed == 0 {
+        return reasons;
+    }
+    let (members, min) = (job.spec.members, job.spec.min_members);
+    let text = format!(
+        "room for {placed} of {members} members, at least {min} must start together"
+    );
+    Arc::new(Reasons { job: Some(text.into()), ..Reasons::clone(&reasons) })
+}
+
+/// Whether a policy orders its queue.
+pub(crate) fn ranks(policy: Option<&dyn Policy>) -> Option<&dyn Policy> {
+    policy.filter(|p| p.manifest().exports(Interface::Rank))
+}

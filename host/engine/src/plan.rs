@@ -1,0 +1,100 @@
+//! What a round of decisions proposes, and the record of each decision.
+
+use crate::policy::Fault;
+use crater_model::{Digest, Held, JobUid, NodeUid, QueueName, Reasons, Time};
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Where one member goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Which member of the job, from 0.
+    pub member: u32,
+    /// The node.
+    pub node: NodeUid,
+    /// What it holds there.
+    pub held: Held,
+}
+
+/// Where a job's members go: all of them or none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Placement {
+    /// The job.
+    pub job: JobUid,
+    /// Its members.
+    pub members: SmallVec<[Member; 1]>,
+}
+
+/// Who made a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum By {
+    /// The queue's policy.
+    Policy,
+    /// The queue's fallback, after a fault.
+    Fallback,
+    /// The queue's built-in order: it has no policy.
+    Builtin,
+}
+
+/// One decision, in enough detail to be made again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Record {
+    /// The job.
+    pub job: JobUid,
+    /// Its queue.
+    pub queue: QueueName,
+    /// Who decided.
+    pub by: By,
+    /// The policy, configuration and prepared data that were asked.
+    pub policy: Option<Digest>,
+    /// Why the policy's answer was not used.
+    pub fault: Option<Fault>,
+    /// Sum over the asked rows of a hash of (node, code, score, cards): two
+    /// decisions with one sum were given the same answers.
+    pub answers: u64,
+    /// Nodes that could take the (first) member.
+    pub candidates: u32,
+    /// Score of the chosen node of the first member, with its groups'.
+    pub score: i64,
+    /// What came of it.
+    pub outcome: Outcome,
+}
+
+/// What a decision came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// Placed.
+    Placed(Placement),
+    /// Waits on.
+    Waits(Arc<Reasons>),
+}
+
+/// A round's proposals with all that it needs to be decided again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Plan {
+    /// The books that it was decided on: the sequence of their last entry.
+    pub seq: u64,
+    /// The time that was given.
+    pub now: Time,
+    /// The seed that was given.
+    pub seed: u64,
+    /// Version of the engine.
+    pub engine: String,
+    /// What to start.
+    pub placements: Vec<Placement>,
+    /// Every decision in the order it was made.
+    pub records: Vec<Record>,
+    /// When to decide again even if nothing happens, because a policy deferred
+    /// something or an order changes with time.
+    pub wake: Option<Time>,
+}
+
+impl Plan {
+    /// The decision on a job, if it was looked at.
+    pub fn record(&self, job: JobUid) -> Option<&Record> {
+        self.records.iter().find(|r| r.job == job)
+    }
+}

@@ -1,0 +1,557 @@
+//! The books: a fold over the journal.
+
+use crate::cow::{Changes, Cow};
+use crate::node::{NodeState, Owner};
+use crate::strings::Strings;
+use crater_model::event::Entry;
+use crater_model::{
+    Claim, ClaimState, ClaimUid, Digest, Event, JobSpec, JobState, JobUid, Kind, NodeSpec, NodeUid,
+    Priority, QueueName, QueueSpec, Time,
+};
+use smallvec::SmallVec;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// A job and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Job {
+    /// Identity; greater means submitted later.
+    pub uid: JobUid,
+    /// What was submitted.
+    pub spec: Arc<JobSpec>,
+    /// Whose it is, as numbers.
+    pub owner: Owner,
+    /// Where it stands.
+    pub state: JobState,
+    /// When it was submitted.
+    pub submitted: Time,
+    /// When it began to wait, or to run.
+    pub since: Time,
+    /// Claims that are not gone.
+    pub claims: SmallVec<[ClaimUid; 1]>,
+    /// Starts so far.
+    pub attempts: u32,
+    /// Times that it was preempted.
+    pub preemptions: u32,
+    /// A member ended badly.
+    pub failed: bool,
+    /// Why it ended.
+    pub reason: Arc<str>,
+}
+
+/// A waiting job's place in the host's own order: priority, then kind, then
+/// age.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Waiting {
+    priority: Reverse<Priority>,
+    kind: Kind,
+    /// The job.
+    pub job: JobUid,
+}
+
+impl Waiting {
+    fn new(job: &Job) -> Self {
+        Self { priority: Reverse(job.spec.priority), kind: job.spec.kind, job: job.uid }
+    }
+}
+
+/// A queue and its waiting jobs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// Description.
+    pub spec: Arc<QueueSpec>,
+    /// Policy, configuration and prepared data that decide, if there is one.
+    pub policy: Option<Digest>,
+    /// Jobs that wait, in the host's own order.
+    pub waiting: Arc<BTreeSet<Waiting>>,
+    /// Jobs that hold something.
+    pub running: Arc<BTreeSet<JobUid>>,
+}
+
+/// An entry that does not follow from those before it. The journal is damaged
+/// or of another program; nothing of the entry was applied.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ApplyError {
+    /// Numbers must count up by one.
+    #[error("journal entry {found} follows entry {last}")]
+    Gap {
+        /// The last one applied.
+        last: u64,
+        /// The one that came.
+        found: u64,
+    },
+    /// It names something that is not there, or that is there already.
+    #[error("journal entry {seq}: {what} {uid} is {problem}")]
+    Unknown {
+        /// The entry.
+        seq: u64,
+        /// Sort of thing.
+        what: &'static str,
+        /// Which.
+        uid: String,
+        /// `unknown` or `there already`.
+        problem: &'static str,
+    },
+    /// A claim does not fit where the entry puts it.
+    #[error("journal entry {seq}: {claim} does not fit on {node}: {reason}")]
+    Oversold {
+        /// The entry.
+        seq: u64,
+        /// The claim.
+        claim: ClaimUid,
+        /// The node.
+        node: NodeUid,
+        /// What is short.
+        reason: crater_model::Reason,
+    },
+    /// A claim cannot go that way.
+    #[error("journal entry {seq}: {claim} cannot go from {from:?} to {to:?}")]
+    Transition {
+        /// The entry.
+        seq: u64,
+        /// The claim.
+        claim: ClaimUid,
+        /// Where it stands.
+        from: ClaimState,
+        /// Where it should go.
+        to: ClaimState,
+    },
+}
+
+/// The books. A clone is a snapshot: it shares all that does not change later.
+///
+/// **Architecture Invariant**: `apply` is the only function that changes them.
+#[derive(Clone, Debug, Default)]
+pub struct State {
+    /// The last entry applied.
+    pub seq: u64,
+    /// When it was journalled.
+    pub at: Time,
+    /// Texts behind numbers.
+    pub strings: Arc<Strings>,
+    nodes: Cow<NodeState>,
+    jobs: Cow<Job>,
+    claims: Cow<Claim>,
+    queues: Arc<BTreeMap<QueueName, Queue>>,
+    changes: Changes,
+    stamp: u64,
+}
+
+impl State {
+    /// Empty books.
+    pub fn new(strings: Arc<Strings>) -> Self {
+        Self { strings, ..Self::default() }
+    }
+
+    /// A node.
+    pub fn node(&self, uid: NodeUid) -> Option<&Arc<NodeState>> {
+        self.nodes.get(uid.0 as usize)
+    }
+
+    /// All nodes, oldest first.
+    pub fn nodes(&self) -> impl Iterator<Item = &Arc<NodeState>> {
+        self.nodes.iter().map(|(_, n)| n)
+    }
+
+    /// One more than the greatest node number ever given.
+    pub fn node_slots(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// A job.
+    pub fn job(&self, uid: JobUid) -> Option<&Arc<Job>> {
+        self.jobs.get(uid.0 as usize)
+    }
+
+    /// All jobs, oldest first.
+    pub fn jobs(&self) -> impl Iterator<Item = &Arc<Job>> {
+        self.jobs.iter().map(|(_, j)| j)
+    }
+
+    /// A claim that is not gone.
+    pub fn claim(&self, uid: ClaimUid) -> Option<&Arc<Claim>> {
+        self.claims.get(uid.0 as usize)
+    }
+
+    /// All claims that are not gone.
+    pub fn claims(&self) -> impl Iterator<Item = &Arc<Claim>> {
+        self.claims.iter().map(|(_, c)| c)
+    }
+
+    /// The queues by name.
+    pub fn queues(&self) -> &BTreeMap<QueueName, Queue> {
+        &self.queues
+    }
+
+    /// Which nodes changed, in order.
+    pub fn changes(&self) -> &Changes {
+        &self.changes
+    }
+
+    /// The next node's identity.
+    pub fn next_node(&self) -> NodeUid {
+        NodeUid(self.nodes.len() as u64)
+    }
+
+    /// The next job's identity. Counts from 1.
+    pub fn next_job(&self) -> JobUid {
+        JobUid(self.jobs.len().max(1) as u64)
+    }
+
+    /// The next claim's identity. Counts from 1.
+    pub fn next_claim(&self) -> ClaimUid {
+        ClaimUid(self.claims.len().max(1) as u64)
+    }
+
+    /// Whose a job is, as numbers.
+    pub fn owner(&self, spec: &JobSpec) -> Owner {
+        Owner {
+            department: self.strings.id(spec.tenant.department()),
+            project: self.strings.id(spec.tenant.project()),
+            user: self.strings.id(spec.tenant.as_str()),
+            queue: self.strings.id(&spec.queue),
+        }
+    }
+
+    /// Applies the next entry, or nothing of it.
+    pub fn apply(&mut self, entry: &Entry) -> Result<(), ApplyError> {
+        if entry.seq != self.seq + 1 {
+            return Err(ApplyError::Gap { last: self.seq, found: entry.seq });
+        }
+        let unknown = |what, uid: String, problem| ApplyError::Unknown {
+            seq: entry.seq,
+            what,
+            uid,
+            problem,
+        };
+        match &entry.event {
+            Event::NodeAdded { node, spec } => {
+                if *node != self.next_node() {
+                    return Err(unknown("node", node.to_string(), "not the next"));
+                }
+                self.add_node(*node, spec);
+            }
+            Event::NodeChanged { node, spec } => {
+                let (spec, strings) = (spec.clone(), self.strings.clone());
+                self.change(*node, |n| n.describe(spec, &strings))
+                    .ok_or_else(|| unknown("node", node.to_string(), "unknown"))?;
+            }
+            Event::NodeRemoved { node } => {
+                if self.node(*node).is_none() {
+                    return Err(unknown("node", node.to_string(), "unknown"));
+                }
+                self.remove_node(*node, entry.at);
+            }
+            Event::QueueSet { spec } => {
+                let queues = Arc::make_mut(&mut self.queues);
+                let queue = queues.entry(spec.name.clone()).or_insert_with(|| Queue {
+                    spec: spec.clone(),
+                    policy: None,
+                    waiting: Arc::default(),
+                    running: Arc::default(),
+                });
+                queue.spec = spec.clone();
+            }
+            Event::PolicySet { queue, digest } => {
+                Arc::make_mut(&mut self.queues)
+                    .get_mut(queue)
+                    .ok_or_else(|| unknown("queue", queue.to_string(), "unknown"))?
+                    .policy = Some(*digest);
+            }
+            Event::JobSubmitted { job, spec } => {
+                if *job != self.next_job() {
+                    return Err(unknown("job", job.to_string(), "not the next"));
+                }
+                if !self.queues.contains_key(&spec.queue) {
+                    return Err(unknown("queue", spec.queue.to_string(), "unknown"));
+                }
+                self.add_job(*job, spec, entry.at);
+            }
+            Event::JobEnded { job, state, reason } => {
+                let known = self.job(*job).filter(|j| !j.state.ended());
+                if known.is_none() {
+                    return Err(unknown("job", job.to_string(), "unknown or over"));
+                }
+                self.end_job(*job, *state, reason.clone(), entry.at);
+            }
+            Event::PlanCommitted { claims } => self.commit(entry.seq, claims, entry.at)?,
+            Event::ClaimMoved { claim, state } => {
+                let found = self
+                    .claim(*claim)
+                    .ok_or_else(|| unknown("claim", claim.to_string(), "unknown"))?;
+                if !found.state.may_become(*state) {
+                    let (from, to) = (found.state, *state);
+                    return Err(ApplyError::Transition { seq: entry.seq, claim: *claim, from, to });
+                }
+                self.move_claim(*claim, *state, entry.at);
+            }
+            Event::MemberEnded { claim, success } => {
+                let found = self
+                    .claim(*claim)
+                    .ok_or_else(|| unknown("claim", claim.to_string(), "unknown"))?;
+                let job = found.job;
+                self.member_ended(job, *claim, *success, entry.at);
+            }
+        }
+        self.seq = entry.seq;
+        self.at = entry.at;
+        Ok(())
+    }
+
+    fn touch(&mut self, slot: usize) {
+        self.changes.push(slot as u32);
+    }
+
+    fn add_node(&mut self, node: NodeUid, spec: &Arc<NodeSpec>) {
+        self.stamp += 1;
+        let state = NodeState::new(node, spec.clone(), &self.strings, self.stamp);
+        self.nodes.set(node.0 as usize, Some(Arc::new(state)));
+        self.touch(node.0 as usize);
+    }
+
+    /// Changes a node under a new stamp.
+    fn change<R>(&mut self, node: NodeUid, f: impl FnOnce(&mut NodeState) -> R) -> Option<R> {
+        let slot = node.0 as usize;
+        let state = self.nodes.get_mut(slot)?;
+        self.stamp += 1;
+        let result = f(state);
+        state.stamp = self.stamp;
+        self.touch(slot);
+        Some(result)
+    }
+
+    fn remove_node(&mut self, node: NodeUid, at: Time) {
+        let lost: Vec<_> =
+            self.claims().filter(|c| c.node == node).map(|c| (c.uid, c.job)).collect();
+        self.nodes.set(node.0 as usize, None);
+        self.touch(node.0 as usize);
+        for (claim, _) in &lost {
+            self.drop_claim(*claim, at);
+        }
+        let jobs: BTreeSet<_> = lost.into_iter().map(|(_, job)| job).collect();
+        for job in jobs {
+            self.restart_if_alive(job, at);
+        }
+    }
+
+    /// A job that lost a member starts over as a whole once the rest has gone.
+    fn restart_if_alive(&mut self, job: JobUid, at: Time) {
+        let Some(known) = self.job(job).filter(|j| !j.state.ended()).cloned() else { return };
+        if known.claims.is_empty() {
+            self.requeue(job, at);
+            return;
+        }
+        self.set_job(job, JobState::Preempting, at);
+        for claim in &known.claims {
+            self.move_claim(*claim, ClaimState::Releasing, at);
+        }
+    }
+
+    fn add_job(&mut self, job: JobUid, spec: &Arc<JobSpec>, at: Time) {
+        let owner = self.owner(spec);
+        for model in &spec.request.models {
+            self.strings.id(model);
+        }
+        let state = Job {
+            uid: job,
+            spec: spec.clone(),
+            owner,
+            state: JobState::Pending,
+            submitted: at,
+            since: at,
+            claims: SmallVec::new(),
+            attempts: 0,
+            preemptions: 0,
+            failed: false,
+            reason: "".into(),
+        };
+        let key = Waiting::new(&state);
+        self.jobs.set(job.0 as usize, Some(Arc::new(state)));
+        self.queue_sets(&spec.queue, |waiting, _| {
+            waiting.insert(key);
+        });
+    }
+
+    fn queue_sets(
+        &mut self,
+        queue: &QueueName,
+        f: impl FnOnce(&mut BTreeSet<Waiting>, &mut BTreeSet<JobUid>),
+    ) {
+        if let Some(queue) = Arc::make_mut(&mut self.queues).get_mut(queue) {
+            f(Arc::make_mut(&mut queue.waiting), Arc::make_mut(&mut queue.running));
+        }
+    }
+
+    fn set_job(&mut self, job: JobUid, state: JobState, at: Time) {
+        if let Some(job) = self.jobs.get_mut(job.0 as usize) {
+            if job.state != state {
+                job.since = at;
+            }
+            job.state = state;
+        }
+    }
+
+    fn requeue(&mut self, job: JobUid, at: Time) {
+        self.set_job(job, JobState::Pending, at);
+        let Some(state) = self.jobs.get_mut(job.0 as usize) else { return };
+        state.failed = false;
+        state.preemptions += 1;
+        let (queue, key) = (state.spec.queue.clone(), Waiting::new(state));
+        self.queue_sets(&queue, |waiting, running| {
+            running.remove(&job);
+            waiting.insert(key);
+        });
+    }
+
+    fn end_job(&mut self, job: JobUid, state: JobState, reason: Arc<str>, at: Time) {
+        let Some(known) = self.jobs.get_mut(job.0 as usize) else { return };
+        known.reason = reason;
+        let (claims, queue) = (known.claims.clone(), known.spec.queue.clone());
+        let key = Waiting::new(known);
+        self.set_job(job, state, at);
+        self.queue_sets(&queue, |waiting, _| {
+            waiting.remove(&key);
+        });
+        for claim in claims {
+            self.move_claim(claim, ClaimState::Releasing, at);
+        }
+    }
+
+    fn commit(&mut self, seq: u64, claims: &[Claim], at: Time) -> Result<(), ApplyError> {
+        let unknown = |what, uid: String, problem| ApplyError::Unknown { seq, what, uid, problem };
+        for (i, claim) in claims.iter().enumerate() {
+            if claim.uid.0 != self.next_claim().0 + i as u64 {
+                return Err(unknown("claim", claim.uid.to_string(), "not the next"));
+            }
+            if self.job(claim.job).is_none_or(|j| j.state.ended()) {
+                return Err(unknown("job", claim.job.to_string(), "unknown or over"));
+            }
+        }
+        for (i, claim) in claims.iter().enumerate() {
+            let owner = self.job(claim.job).map_or_else(Owner::default, |j| j.owner);
+            let charged = self.change(claim.node, |n| n.charge(claim.job, owner, &claim.held));
+            let problem = match charged {
+                Some(Ok(())) => continue,
+                None => unknown("node", claim.node.to_string(), "unknown"),
+                Some(Err(reason)) => {
+                    ApplyError::Oversold { seq, claim: claim.uid, node: claim.node, reason }
+                }
+            };
+            for done in &claims[..i] {
+                self.change(done.node, |n| n.release(done.job, &done.held));
+            }
+            return Err(problem);
+        }
+        for claim in claims {
+            self.claims.set(claim.uid.0 as usize, Some(Arc::new(claim.clone())));
+            let Some(job) = self.jobs.get_mut(claim.job.0 as usize) else { continue };
+            if job.claims.is_empty() {
+                job.attempts += 1;
+            }
+            job.claims.push(claim.uid);
+            let (queue, key) = (job.spec.queue.clone(), Waiting::new(job));
+            if job.state == JobState::Pending {
+                self.set_job(claim.job, JobState::Starting, at);
+                self.queue_sets(&queue, |waiting, running| {
+                    waiting.remove(&key);
+                    running.insert(claim.job);
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn move_claim(&mut self, claim: ClaimUid, state: ClaimState, at: Time) {
+        let Some(known) = self.claims.get_mut(claim.0 as usize) else { return };
+        if !known.state.may_become(state) {
+            return;
+        }
+        known.state = state;
+        let job = known.job;
+        match state {
+            ClaimState::Held => {
+                let running = self.job(job).is_some_and(|j| {
+                    let held = j.claims.iter().filter_map(|c| self.claim(*c));
+                    j.state == JobState::Starting
+                        && held.filter(|c| c.state == ClaimState::Held).count()
+                            >= j.spec.min_members as usize
+                });
+                if running {
+                    self.set_job(job, JobState::Running, at);
+                }
+            }
+            ClaimState::Gone => {
+                self.drop_claim(claim, at);
+                if self.job(job).is_some_and(|j| !j.state.ended()) {
+                    self.restart_if_alive(job, at);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn member_ended(&mut self, job: JobUid, claim: ClaimUid, success: bool, at: Time) {
+        self.drop_claim(claim, at);
+        let Some(known) = self.jobs.get_mut(job.0 as usize) else { return };
+        if known.state.ended() {
+            return;
+        }
+        if known.state == JobState::Preempting {
+            if known.claims.is_empty() {
+                self.requeue(job, at);
+            }
+            return;
+        }
+        known.failed |= !success;
+        if known.failed {
+            self.end_job(job, JobState::Failed, "a member failed".into(), at);
+        } else if known.claims.is_empty() {
+            self.end_job(job, JobState::Succeeded, "".into(), at);
+        }
+    }
+
+    /// Takes a claim off the books: the one place where amounts come back.
+    fn drop_claim(&mut self, uid: ClaimUid, _at: Time) {
+        let Some(claim) = self.claim(uid).cloned() else { return };
+        self.change(claim.node, |n| n.release(claim.job, &claim.held));
+        self.claims.set(uid.0 as usize, None);
+        let Some(job) = self.jobs.get_mut(claim.job.0 as usize) else { return };
+        job.claims.retain(|c| *c != uid);
+        if job.claims.is_empty() {
+            let queue = job.spec.queue.clone();
+            self.queue_sets(&queue, |_, running| {
+                running.remove(&claim.job);
+            });
+        }
+    }
+
+    /// Compares the sums on every node with a recount from the claims, and
+    /// each sum with what the node has. For tests and for `crater` after a
+    /// recovery; costs a walk over all claims.
+    pub fn audit(&self) -> Result<(), String> {
+        let mut recount: BTreeMap<NodeUid, NodeState> = self
+            .nodes()
+            .map(|n| (n.uid, NodeState::new(n.uid, n.spec.clone(), &self.strings, n.stamp)))
+            .collect();
+        for claim in self.claims() {
+            let node = recount
+                .get_mut(&claim.node)
+                .ok_or_else(|| format!("{} is on {}, which is gone", claim.uid, claim.node))?;
+            let job = self.job(claim.job).ok_or_else(|| format!("{} has no job", claim.uid))?;
+            if !job.claims.contains(&claim.uid) {
+                return Err(format!("{} does not know {}", job.uid, claim.uid));
+            }
+            node.add_unchecked(claim.job, job.owner, &claim.held);
+        }
+        for node in self.nodes() {
+            let other = recount.remove(&node.uid).unwrap_or_else(|| NodeState::clone(node));
+            if !node.same_sums(&other) {
+                return Err(format!("{} does not add up: {node:?} against {other:?}", node.uid));
+            }
+            node.never_oversold()?;
+        }
+        Ok(())
+    }
+}
