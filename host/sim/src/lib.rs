@@ -1,3 +1,4 @@
 //! Simulator.
 
+pub mod generate;
 pub mod trace;

@@ -10,6 +10,7 @@ mod mix;
 pub mod openb;
 pub mod philly;
 mod pod;
+pub(crate) mod stream;
 mod table;
 mod yardstick;
 

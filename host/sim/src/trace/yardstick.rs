@@ -1,23 +1,15 @@
 //! The order of arrivals and the order among equals of the published
 //! experiment.
 //!
-//! Everything follows from the seed. Each use draws from a `ChaCha8` stream of
-//! its own, so that none shifts another: stream 0 shuffles pods, stream 1
-//! tunes the load, stream 2 orders nodes.
+//! Everything follows from the seed.
 
 use super::Pod;
+use super::stream::{Use, stream};
 use crater_model::NodeSpec;
-use rand::{Rng, SeedableRng, seq::SliceRandom};
-use rand_chacha::ChaCha8Rng;
+use rand::{Rng, seq::SliceRandom};
 
 /// Most pods on a node in the published experiment.
 pub const MEMBERS_PER_NODE: u32 = 1001;
-
-fn stream(seed: u64, number: u64) -> ChaCha8Rng {
-    let mut random = ChaCha8Rng::seed_from_u64(seed);
-    random.set_stream(number);
-    random
-}
 
 /// Pods in the order in which they arrive: sorted by name, shuffled by the
 /// seed, and tuned to ask for 1.3 times `gpus_total` cards.
@@ -30,7 +22,7 @@ pub fn yardstick_arrivals(pods: &[Pod], gpus_total: u64, seed: u64) -> Vec<Pod> 
     let mut originals: Vec<&Pod> = pods.iter().collect();
     originals.sort_by(|a, b| a.name.cmp(&b.name));
     let mut order: Vec<Pod> = originals.iter().copied().cloned().collect();
-    order.shuffle(&mut stream(seed, 0));
+    order.shuffle(&mut stream(seed, Use::PodOrder));
 
     let target = u128::from(gpus_total) * 1300;
     let gpu = |pod: &Pod| u128::from(pod.gpu().0);
@@ -38,7 +30,7 @@ pub fn yardstick_arrivals(pods: &[Pod], gpus_total: u64, seed: u64) -> Vec<Pod> 
     if asked == 0 {
         return order;
     }
-    let mut random = stream(seed, 1);
+    let mut random = stream(seed, Use::Tuning);
     let mut copies = 0;
     while asked < target {
         let mut copy = originals[random.random_range(0..originals.len())].clone();
@@ -61,7 +53,7 @@ pub fn yardstick_arrivals(pods: &[Pod], gpus_total: u64, seed: u64) -> Vec<Pod> 
 pub fn node_order(nodes: &[NodeSpec], seed: u64) -> Vec<u32> {
     let mut order: Vec<usize> = (0..nodes.len()).collect();
     order.sort_by(|a, b| nodes[*a].name.cmp(&nodes[*b].name));
-    order.shuffle(&mut stream(seed, 2));
+    order.shuffle(&mut stream(seed, Use::NodeOrder));
     let mut places = vec![0; nodes.len()];
     for (place, node) in order.into_iter().enumerate() {
         places[node] = place as u32;

@@ -4,6 +4,7 @@
 
 mod arrivals;
 mod folder;
+mod generate;
 mod openb;
 mod panics;
 mod philly;

@@ -5,7 +5,7 @@ use crater_sim::trace::{Class, Traces, traces_dir, workload_mix, yardstick_arriv
 use std::collections::BTreeMap;
 use std::path::Path;
 
-fn traces() -> Option<Traces> {
+pub fn traces() -> Option<Traces> {
     let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let found = traces_dir(None).or_else(|_| Traces::at(&beside)).ok();
     if found.is_none() {
