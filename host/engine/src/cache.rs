@@ -121,7 +121,7 @@ impl Cache {
 #[derive(Debug, Default)]
 pub struct Rows {
     ids: FxHashMap<Arc<[i32]>, u32>,
-    rows: Vec<Arc<[i32]>>,
+    contents: Vec<Arc<[i32]>>,
     /// Per slot: the node's stamp and its row.
     known: Vec<(u64, u32)>,
     answers: FxHashMap<(u32, u32), Answer>,
@@ -142,8 +142,8 @@ impl Rows {
             *id
         } else {
             let row: Arc<[i32]> = self.buffer.as_slice().into();
-            let id = self.rows.len() as u32;
-            self.rows.push(row.clone());
+            let id = self.contents.len() as u32;
+            self.contents.push(row.clone());
             self.ids.insert(row, id);
             id
         };
@@ -158,7 +158,7 @@ impl Rows {
 
     /// The content of a row.
     pub fn row(&self, id: u32) -> &[i32] {
-        &self.rows[id as usize]
+        &self.contents[id as usize]
     }
 
     /// The answer for a shape and a row, if it is known.
@@ -174,7 +174,7 @@ impl Rows {
     /// Forgets everything when there is too much of it. To be called between
     /// evaluations, since it renumbers rows.
     pub fn bound(&mut self) {
-        if self.rows.len() > MAX_ROWS || self.answers.len() > MAX_ANSWERS {
+        if self.contents.len() > MAX_ROWS || self.answers.len() > MAX_ANSWERS {
             *self = Self { buffer: std::mem::take(&mut self.buffer), ..Self::default() };
         }
     }

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 const CHUNK: usize = 64;
 
+type Chunk<T> = Arc<Vec<Option<Arc<T>>>>;
+
 /// A growing vector of optional things under ascending numbers. A clone costs
 /// one pointer; the first change after it copies the list of chunks and one
 /// chunk of 64 pointers, so writers pay for what they touch.
 #[derive(Debug)]
 pub struct Cow<T> {
-    chunks: Arc<Vec<Arc<Vec<Option<Arc<T>>>>>>,
+    chunks: Arc<Vec<Chunk<T>>>,
     len: usize,
 }
 

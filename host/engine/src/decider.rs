@@ -93,6 +93,23 @@ struct Turn<'a> {
     full: FxHashMap<crate::cache::ShapeKey, (Arc<Reasons>, Found)>,
 }
 
+impl Turn<'_> {
+    /// The record of a job that nobody has looked at yet.
+    fn waits(&self, job: JobUid, reasons: Arc<Reasons>) -> Record {
+        Record {
+            job,
+            queue: self.queue.spec.name.clone(),
+            by: if self.policy.is_some() { By::Policy } else { By::Builtin },
+            policy: self.policy.map(Policy::digest),
+            fault: None,
+            answers: 0,
+            candidates: 0,
+            score: 0,
+            outcome: Outcome::Waits(reasons),
+        }
+    }
+}
+
 impl Decider {
     /// One that asks about every node anew each time.
     pub fn forgetful() -> Self {
@@ -112,7 +129,7 @@ impl Decider {
         let mut overlay = Overlay::new(state, self.stamp);
         let mut queues: Vec<&Queue> =
             state.queues().values().filter(|q| !q.waiting.is_empty()).collect();
-        queues.sort_by(|a, b| b.spec.priority.cmp(&a.spec.priority));
+        queues.sort_by_key(|q| std::cmp::Reverse(q.spec.priority));
         for queue in queues {
             let policy = policies.get(&queue.spec.name).map(|p| &**p);
             self.serve(&mut overlay, queue, policy, round, &mut plan);
@@ -203,7 +220,7 @@ impl Decider {
         if queue.spec.paused {
             let reasons = Arc::new(Reasons::of_job("the queue is paused"));
             for waiting in queue.waiting.iter() {
-                plan.records.push(self.waits(&turn, waiting.job, reasons.clone()));
+                plan.records.push(turn.waits(waiting.job, reasons.clone()));
             }
             return;
         }
@@ -226,20 +243,6 @@ impl Decider {
         }
     }
 
-    fn waits(&self, turn: &Turn<'_>, job: JobUid, reasons: Arc<Reasons>) -> Record {
-        Record {
-            job,
-            queue: turn.queue.spec.name.clone(),
-            by: if turn.policy.is_some() { By::Policy } else { By::Builtin },
-            policy: turn.policy.map(Policy::digest),
-            fault: None,
-            answers: 0,
-            candidates: 0,
-            score: 0,
-            outcome: Outcome::Waits(reasons),
-        }
-    }
-
     fn decide_job(
         &mut self,
         overlay: &mut Overlay<'_>,
@@ -248,7 +251,7 @@ impl Decider {
         round: Round<'_>,
         wake: &mut Option<Time>,
     ) -> Record {
-        let mut record = self.waits(turn, job.uid, Arc::new(Reasons::default()));
+        let mut record = turn.waits(job.uid, Arc::default());
         let speaks = turn.policy.filter(|p| speaks_of_nodes(p.manifest()));
         if turn.fault.is_none() {
             let placed = self.place(overlay, job, turn, speaks, round, wake, &mut record);
@@ -263,7 +266,7 @@ impl Decider {
                 Err(fault) => turn.fault = Some(fault),
             }
         }
-        record.fault = turn.fault.clone();
+        record.fault.clone_from(&turn.fault);
         record.by = By::Fallback;
         (record.answers, record.candidates, record.score) = (0, 0, 0);
         if turn.queue.spec.fallback == Fallback::Hold {

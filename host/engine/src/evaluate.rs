@@ -279,28 +279,13 @@ impl Evaluation<'_, '_> {
             policy.score(&context, &job, table)?
         } else {
             let mut part = cache.layout.table(kept.len());
-            kept.iter().for_each(|i| again(*i, &mut part));
+            for i in &kept {
+                again(*i, &mut part);
+            }
             policy.score(&context, &job, &part)?
         };
-        self.take_scores(&scores, &kept, &mut answers)?;
+        take_scores(&scores, &kept, &mut answers)?;
         Ok(answers)
-    }
-
-    fn take_scores(
-        &self,
-        scores: &Scores,
-        kept: &[usize],
-        answers: &mut [Answer],
-    ) -> Result<(), Fault> {
-        check_len(Interface::Score, scores.scores.len(), kept.len())?;
-        if !scores.cards.is_empty() {
-            check_len(Interface::Score, scores.cards.len(), kept.len())?;
-        }
-        for (i, at) in kept.iter().enumerate() {
-            answers[*at].score = scores.scores[i];
-            answers[*at].mask = scores.cards.get(i).map_or(0, |m| *m as u32);
-        }
-        Ok(())
     }
 
     /// What an answer means for a node, once it was checked.
@@ -364,6 +349,19 @@ impl Evaluation<'_, '_> {
         check_len(Interface::ScoreGroups, answers.len(), groups.len())?;
         Ok(groups.additions(&answers))
     }
+}
+
+/// Writes the scores of the rows that were kept into their answers.
+fn take_scores(scores: &Scores, kept: &[usize], answers: &mut [Answer]) -> Result<(), Fault> {
+    check_len(Interface::Score, scores.scores.len(), kept.len())?;
+    if !scores.cards.is_empty() {
+        check_len(Interface::Score, scores.cards.len(), kept.len())?;
+    }
+    for (i, at) in kept.iter().enumerate() {
+        answers[*at].score = scores.scores[i];
+        answers[*at].mask = scores.cards.get(i).map_or(0, |m| *m as u32);
+    }
+    Ok(())
 }
 
 fn bad(interface: Interface, detail: String) -> Fault {

@@ -28,6 +28,9 @@ pub struct MixShape {
     pub models: Vec<Arc<str>>,
 }
 
+/// CPU, memory, number of cards, their model and their memory.
+type Class = (u64, u64, usize, i32, u64);
+
 /// All facts that there are, for the policy's wishes to choose from.
 pub fn facts(mix: &[MixShape], state: &State) -> Values {
     let strings: &Strings = &state.strings;
@@ -39,7 +42,7 @@ pub fn facts(mix: &[MixShape], state: &State) -> Values {
         offsets.push(models.len() as i32);
     }
     let of_mix = |id, f: &dyn Fn(&MixShape) -> i32| Column { id, values: mix.iter().map(f).collect() };
-    let mut classes: BTreeMap<(u64, u64, usize, i32, u64), u64> = BTreeMap::new();
+    let mut classes: BTreeMap<Class, u64> = BTreeMap::new();
     for node in state.nodes() {
         let spec = &node.spec;
         let model = node.texts.models.first().copied().unwrap_or(0);
@@ -47,7 +50,7 @@ pub fn facts(mix: &[MixShape], state: &State) -> Values {
         let key = (spec.cpu.0, spec.memory.0, spec.cards.len(), model, card);
         *classes.entry(key).or_default() += 1;
     }
-    let of_class = |id, f: &dyn Fn(&(u64, u64, usize, i32, u64), u64) -> u64| Column {
+    let of_class = |id, f: &dyn Fn(&Class, u64) -> u64| Column {
         id,
         values: classes.iter().map(|(k, n)| saturate(f(k, *n))).collect(),
     };

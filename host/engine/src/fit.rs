@@ -104,8 +104,7 @@ fn could_hold(card: &CardSpec, ask: &GpuAsk) -> bool {
         (Share::Mig { profile }, MigMode::Fixed { instances, .. }) => {
             instances.iter().any(|i| i.profile == *profile)
         }
-        (Share::Mig { .. }, MigMode::Off) => false,
-        (_, MigMode::Free(_) | MigMode::Fixed { .. }) => false,
+        (Share::Mig { .. }, MigMode::Off) | (_, MigMode::Free(_) | MigMode::Fixed { .. }) => false,
         (share, MigMode::Off) => charged(card, share).is_some(),
     }
 }

@@ -236,7 +236,7 @@ impl NodeState {
                 return Err(Reason::Cards);
             }
             last = Some(share.card);
-            self.check_card(usize::from(share.card), share.milli, share.memory, &share.instance)?;
+            self.check_card(usize::from(share.card), share.milli, share.memory, share.instance.as_ref())?;
         }
         Ok(())
     }
@@ -246,7 +246,7 @@ impl NodeState {
         card: usize,
         milli: MilliCards,
         memory: Mib,
-        instance: &Option<Instance>,
+        instance: Option<&Instance>,
     ) -> Result<(), Reason> {
         let Some(spec) = self.spec.cards.get(card) else { return Err(Reason::TooFewCards) };
         if !spec.healthy {

@@ -163,8 +163,8 @@ impl Shape {
     /// caller's to add.
     pub fn reasons(&self) -> Reasons {
         let count = |why: u16| self.counts.get(usize::from(why)).copied().unwrap_or(0);
-        let mut reasons = Reasons::default();
-        reasons.nodes = self.counts.iter().skip(1).sum();
+        let nodes = self.counts.iter().skip(1).sum();
+        let mut reasons = Reasons { nodes, ..Reasons::default() };
         if count(LATER) > 0 {
             reasons.counts.insert(Reason::Deferred, count(LATER));
         }

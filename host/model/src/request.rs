@@ -56,7 +56,7 @@ impl GpuAsk {
         }
         let whole = |n: MilliCards| n.0.is_multiple_of(1000) && n.0 > 0;
         match (gpu, memory) {
-            (None | Some(MilliCards::ZERO), None) if exclusive => {
+            (None | Some(MilliCards::ZERO), None) | (None, Some(_)) if exclusive => {
                 refuse("gpu-exclusive", "true".into(), "a whole number of cards in gpu beside it")
             }
             (None | Some(MilliCards::ZERO), None) => Ok(None),
@@ -65,9 +65,6 @@ impl GpuAsk {
             }
             (Some(n), _) if exclusive && !whole(n) => {
                 refuse("gpu", n.to_string(), "a whole number of cards with gpu-exclusive")
-            }
-            (None, Some(_)) if exclusive => {
-                refuse("gpu-exclusive", "true".into(), "a whole number of cards in gpu beside it")
             }
             (None, Some(memory)) => Ok(Some(Self { cards: 1, share: Share::Memory { memory } })),
             (Some(n), memory) if n < MilliCards::CARD => {

@@ -31,6 +31,7 @@ impl Time {
     }
 
     /// Rounded down to a multiple of `step` seconds.
+    #[must_use]
     pub const fn floor(self, step: u64) -> Self {
         let ms = step.saturating_mul(1000);
         if ms == 0 { self } else { Self(self.0 - self.0 % ms) }
