@@ -52,18 +52,30 @@ impl Policy for BinPack {
     fn score(&self, _: &Context, job: &Job, node: &Node) -> Score {
         let ask = Ask::of(job);
         let cards = node.tightest(&ask);
-        let (mut left, mut asked) = (0, 0);
+        let mut left = 0;
         for card in node.cards().filter(|card| cards & card.bit() != 0) {
-            let milli = ask.milli_on(card.get(CARD_MEMORY_TOTAL));
-            left += card.get(CARD_FREE) - milli;
-            asked += milli;
+            left += card.get(CARD_FREE) - ask.milli_on(card.get(CARD_MEMORY_TOTAL));
         }
         let full = 1000 - left / ask.cards.clamp(1, 1000) as i32;
-        let gpu = used(node.get(NODE_GPU_TOTAL), node.get(NODE_GPU_FREE), asked);
-        let memory =
-            used(node.get(NODE_MEMORY_TOTAL), node.get(NODE_MEMORY_FREE), job.get(JOB_MEMORY));
-        let cpu = used(node.get(NODE_CPU_TOTAL), node.get(NODE_CPU_FREE), job.get(JOB_CPU));
-        Score::on(self.card * full + self.gpu * gpu + self.memory * memory + self.cpu * cpu, cards)
+        let gpu = used(
+            node.get(NODE_GPU_TOTAL),
+            node.get(NODE_GPU_FREE),
+            node.milli(&ask),
+        );
+        let memory = used(
+            node.get(NODE_MEMORY_TOTAL),
+            node.get(NODE_MEMORY_FREE),
+            job.get(JOB_MEMORY),
+        );
+        let cpu = used(
+            node.get(NODE_CPU_TOTAL),
+            node.get(NODE_CPU_FREE),
+            job.get(JOB_CPU),
+        );
+        Score::on(
+            self.card * full + self.gpu * gpu + self.memory * memory + self.cpu * cpu,
+            cards,
+        )
     }
 }
 
@@ -71,9 +83,27 @@ crater_sdk::export!(BinPack {
     name: "binpack",
     exports: [score],
     wants: [
-        JOB_CARDS, JOB_CARD_MILLI, JOB_CARD_MIB, JOB_WHOLE_CARDS, JOB_MIG_PROFILE, JOB_CPU,
-        JOB_MEMORY, NODE_CPU_TOTAL, NODE_CPU_FREE, NODE_MEMORY_TOTAL, NODE_MEMORY_FREE,
-        NODE_GPU_TOTAL, NODE_GPU_FREE, CARD_FREE, CARD_MEMORY_FREE, CARD_MEMORY_TOTAL
+        JOB_CARDS,
+        JOB_CARD_MILLI,
+        JOB_CARD_MIB,
+        JOB_WHOLE_CARDS,
+        JOB_MODELS,
+        JOB_MIG_PROFILE,
+        JOB_NVLINK,
+        JOB_NUMA,
+        JOB_CPU,
+        JOB_MEMORY,
+        NODE_CPU_TOTAL,
+        NODE_CPU_FREE,
+        NODE_MEMORY_TOTAL,
+        NODE_MEMORY_FREE,
+        NODE_GPU_TOTAL,
+        NODE_GPU_FREE,
+        NODE_GPU_MEMORY_TOTAL,
+        CARD_FREE,
+        CARD_MEMORY_FREE,
+        CARD_MEMORY_TOTAL,
+        CARD_MODEL
     ],
     schema: include_str!("../schema.json"),
 });
@@ -93,8 +123,11 @@ mod tests {
 
     #[test]
     fn a_share_goes_to_the_fullest_card_that_takes_it() {
-        let nodes =
-            [server().cards([1000, 1000]), server().cards([1000, 600]), server().cards([400, 1000])];
+        let nodes = [
+            server().cards([1000, 1000]),
+            server().cards([1000, 600]),
+            server().cards([400, 1000]),
+        ];
         let half = job().share(500);
         assert_eq!(binpack("{}").best(&half, &nodes), Some(1));
         assert_eq!(binpack("{}").masks(&half, &nodes), [0b01, 0b10, 0b10]);
@@ -102,9 +135,15 @@ mod tests {
 
     #[test]
     fn whole_cards_fill_a_begun_node() {
-        let nodes = [server().cards([1000; 4]), server().cards([0, 1000, 0, 1000])];
+        let nodes = [
+            server().cards([1000; 4]),
+            server().cards([0, 1000, 0, 1000]),
+        ];
         assert_eq!(binpack("{}").best(&job().whole(2), &nodes), Some(1));
-        assert_eq!(binpack("{}").masks(&job().whole(2), &nodes), [0b0011, 0b1010]);
+        assert_eq!(
+            binpack("{}").masks(&job().whole(2), &nodes),
+            [0b0011, 0b1010]
+        );
     }
 
     #[test]
@@ -115,15 +154,24 @@ mod tests {
 
     #[test]
     fn weights_turn_the_choice() {
-        let nodes = [server().cards([600]).cpu(64_000, 64_000), server().cards([1000]).cpu(64_000, 9_000)];
-        assert_eq!(binpack("{}").best(&job().share(500).cpu(8_000), &nodes), Some(0));
+        let nodes = [
+            server().cards([600]).cpu(64_000, 64_000),
+            server().cards([1000]).cpu(64_000, 9_000),
+        ];
+        assert_eq!(
+            binpack("{}").best(&job().share(500).cpu(8_000), &nodes),
+            Some(0)
+        );
         let by_cpu = binpack(r#"{"card": 0, "gpu": 0, "cpu": 10}"#);
         assert_eq!(by_cpu.best(&job().share(500).cpu(8_000), &nodes), Some(1));
     }
 
     #[test]
     fn a_bad_weight_is_refused_by_its_name() {
-        let error = native().configure(r#"{"gpu": -1}"#, &[]).map(|_| ()).unwrap_err();
+        let error = native()
+            .configure(r#"{"gpu": -1}"#, &[])
+            .map(|_| ())
+            .unwrap_err();
         assert_eq!(error, "gpu: expected a whole number from 0 to 1000");
     }
 }

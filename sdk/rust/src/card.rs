@@ -1,8 +1,8 @@
 //! A card, and whether what a job asks for fits on it.
 
 use crate::columns::{
-    CARD_FREE, CARD_HEALTHY, CARD_MEMORY_FREE, CARD_MEMORY_TOTAL, JOB_CARDS, JOB_CARD_MIB,
-    JOB_CARD_MILLI, JOB_MIG_PROFILE, JOB_WHOLE_CARDS,
+    CARD_FREE, CARD_HEALTHY, CARD_MEMORY_FREE, CARD_MEMORY_TOTAL, CARD_MODEL, JOB_CARD_MIB,
+    JOB_CARD_MILLI, JOB_CARDS, JOB_MIG_PROFILE, JOB_NUMA, JOB_NVLINK, JOB_WHOLE_CARDS,
 };
 use crate::job::Job;
 use crate::node::{Node, Nodes};
@@ -44,9 +44,11 @@ impl Card<'_> {
 }
 
 /// What a job asks of each of its cards, read once for many rows. Needs
-/// `JOB_CARDS`, `JOB_CARD_MILLI`, `JOB_CARD_MIB` and `JOB_WHOLE_CARDS`.
+/// `JOB_CARDS`, `JOB_CARD_MILLI`, `JOB_CARD_MIB` and `JOB_WHOLE_CARDS`; and, to
+/// choose cards as the host would have them, `JOB_MODELS`, `JOB_MIG_PROFILE`,
+/// `JOB_NVLINK` and `JOB_NUMA`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct Ask<'a> {
     /// Distinct cards; 0 for work without a GPU.
     pub cards: usize,
     /// Share of each in milli-cards; 0 where memory decides.
@@ -55,27 +57,41 @@ pub struct Ask {
     pub mib: i32,
     /// Whole cards, shared with nobody.
     pub whole: bool,
-    /// It asks for MIG instances; the host places those.
-    pub mig: bool,
+    /// String ids of the models that it may use; empty means any.
+    pub models: &'a [i32],
+    /// Which cards go together is the host's to say: MIG instances, or cards
+    /// that must be joined by links or a NUMA node.
+    pub by_host: bool,
 }
 
-impl Ask {
+impl<'a> Ask<'a> {
     /// What this job asks for.
     #[inline]
-    pub fn of(job: &Job) -> Self {
+    pub fn of(job: &Job<'a>) -> Self {
+        let cards = job.get(JOB_CARDS).max(0) as usize;
+        let required = |need| job.get(need) == 2;
         Self {
-            cards: job.get(JOB_CARDS).max(0) as usize,
+            cards,
             milli: job.get(JOB_CARD_MILLI),
             mib: job.get(JOB_CARD_MIB),
             whole: job.get(JOB_WHOLE_CARDS) != 0,
-            mig: job.get(JOB_MIG_PROFILE) != 0,
+            models: job.models(),
+            by_host: job.get(JOB_MIG_PROFILE) != 0
+                || cards > 1 && (required(JOB_NVLINK) || required(JOB_NUMA)),
         }
+    }
+
+    /// Whether it takes all of each card.
+    #[inline]
+    pub fn takes_all(&self) -> bool {
+        self.whole || self.milli >= 1000
     }
 
     /// Memory that is charged on a card with `total` MiB: what was asked; in
     /// proportion to the share (rounded down) where none was; all of it for a
     /// whole card and for an ask up to 2 % above it, which means the card by
-    /// its nominal size.
+    /// its nominal size. Memory slices, which the host may round up to, are not
+    /// known here.
     #[inline]
     pub fn mib_on(&self, total: i32) -> i32 {
         if self.whole {
@@ -96,7 +112,7 @@ impl Ask {
         if self.whole {
             1000
         } else if self.milli > 0 || self.mib <= 0 {
-            self.milli
+            self.milli.max(1)
         } else if total <= 0 {
             i32::MAX
         } else {
@@ -105,29 +121,30 @@ impl Ask {
         }
     }
 
-    /// Whether one card's part fits: healthy, with enough free share and free
-    /// memory. A column that was not wanted does not speak against a card, save
-    /// that memory decides nothing without `CARD_MEMORY_TOTAL`.
+    /// Whether one card's part fits: healthy, of a model that the job may use,
+    /// with enough free share and free memory. A column that was not wanted
+    /// does not speak against a card, save that a job whose memory decides
+    /// fits nowhere without `CARD_MEMORY_TOTAL`.
     #[inline]
     pub fn fits(&self, card: &Card) -> bool {
-        if card.get(CARD_HEALTHY) == 0 {
-            return false;
-        }
         let total = card.get(CARD_MEMORY_TOTAL);
-        if card.get(CARD_FREE) < self.milli_on(total).max(1) {
+        if card.get(CARD_FREE) < self.milli_on(total) || card.get(CARD_HEALTHY) == 0 {
             return false;
         }
-        card.nodes.column(CARD_MEMORY_FREE).get(card.at).is_none_or(|free| *free >= self.mib_on(total))
+        let has = |id| card.nodes.card.column(id).get(card.at);
+        has(CARD_MEMORY_FREE).is_none_or(|free| *free >= self.mib_on(total))
+            && (self.models.is_empty()
+                || has(CARD_MODEL).is_none_or(|model| self.models.contains(model)))
     }
 
     /// See [`Node::tightest`].
     #[inline]
     pub(crate) fn tightest(&self, node: &Node) -> u32 {
-        if self.mig || self.cards == 0 {
+        if self.by_host {
             return 0;
         }
         let mut mask = 0;
-        if self.whole || self.milli >= 1000 {
+        if self.takes_all() {
             let mut idle = node.cards().filter(|card| self.fits(card));
             for _ in 0..self.cards {
                 match idle.next().map(|card| card.bit()) {
@@ -138,12 +155,16 @@ impl Ask {
             return mask;
         }
         for _ in 0..self.cards {
-            let left = node.cards().filter(|card| mask & card.bit() == 0 && self.fits(card));
-            let Some(best) = left.min_by_key(|card| card.get(CARD_FREE)) else { return 0 };
-            if best.bit() == 0 {
-                return 0;
+            let left = node
+                .cards()
+                .filter(|card| mask & card.bit() == 0 && self.fits(card));
+            let bit = left
+                .min_by_key(|card| card.get(CARD_FREE))
+                .map(|card| card.bit());
+            match bit {
+                None | Some(0) => return 0,
+                Some(bit) => mask |= bit,
             }
-            mask |= best.bit();
         }
         mask
     }
@@ -163,7 +184,10 @@ mod tests {
         let job = jobs.row(0);
         with_nodes(&[on], |nodes| {
             let node = nodes.row(0);
-            let fits = node.cards().map(|c| if c.fits(&job) { '1' } else { '0' }).collect();
+            let fits = node
+                .cards()
+                .map(|c| if c.fits(&job) { '1' } else { '0' })
+                .collect();
             (fits, node.tightest(&crate::Ask::of(&job)))
         })
     }
@@ -171,7 +195,12 @@ mod tests {
     #[test]
     fn shares_memory_and_health_decide() {
         let sick = || card().free(0).healthy(false);
-        let cards = || node().card(card().free(400)).card(card().free(1000)).card(sick());
+        let cards = || {
+            node()
+                .card(card().free(400))
+                .card(card().free(1000))
+                .card(sick())
+        };
         assert_eq!(fit(&job().share(500), cards()), ("010".into(), 0b010));
         assert_eq!(fit(&job().share(300), cards()), ("110".into(), 0b001));
         assert_eq!(fit(&job().whole(1), cards()), ("010".into(), 0b010));
@@ -187,7 +216,27 @@ mod tests {
         // A share may be there and its memory not.
         let short = || node().card(card().memory(80_000, 9_000).free(900));
         assert_eq!(fit(&job().share(500), short()).0, "0");
-        assert_eq!(fit(&job().share(500).set(JOB_CARD_MIB, 8_000), short()).0, "1");
+        assert_eq!(
+            fit(&job().share(500).set(JOB_CARD_MIB, 8_000), short()).0,
+            "1"
+        );
+    }
+
+    #[test]
+    fn other_models_and_required_links_are_respected() {
+        let t4 = crate::strings::id("T4");
+        let mixed = || {
+            node()
+                .model("A10")
+                .card(card())
+                .card(card().set(CARD_MODEL, t4))
+        };
+        assert_eq!(
+            fit(&job().share(500).models(["T4"]), mixed()),
+            ("01".into(), 0b10)
+        );
+        let joined = job().whole(2).set(JOB_NVLINK, 2);
+        assert_eq!(fit(&joined, node().cards([1000, 1000])), ("11".into(), 0));
     }
 
     #[test]

@@ -78,13 +78,27 @@ macro_rules! __export_settings {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __export_interface {
-    (prepare) => { $crate::Interface::Prepare };
-    (filter) => { $crate::Interface::Filter };
-    (score) => { $crate::Interface::Score };
-    (score_groups) => { $crate::Interface::ScoreGroups };
-    (preempt) => { $crate::Interface::Preempt };
-    (rank) => { $crate::Interface::Rank };
-    (admit) => { $crate::Interface::Admit };
+    (prepare) => {
+        $crate::Interface::Prepare
+    };
+    (filter) => {
+        $crate::Interface::Filter
+    };
+    (score) => {
+        $crate::Interface::Score
+    };
+    (score_groups) => {
+        $crate::Interface::ScoreGroups
+    };
+    (preempt) => {
+        $crate::Interface::Preempt
+    };
+    (rank) => {
+        $crate::Interface::Rank
+    };
+    (admit) => {
+        $crate::Interface::Admit
+    };
 }
 
 #[doc(hidden)]

@@ -2,8 +2,8 @@
 
 use crate::batch::{Column, Family};
 use crate::columns::{
-    CLASS_CARDS, CLASS_CARD_MIB, CLASS_CPU, CLASS_MEMORY, CLASS_MODEL, CLASS_NODES, MIX_CARDS,
-    MIX_CARD_MIB, MIX_CARD_MILLI, MIX_CPU, MIX_MEMORY, MIX_MODELS, MIX_MODELS_OFFSETS, MIX_WEIGHT,
+    CLASS_CARD_MIB, CLASS_CARDS, CLASS_CPU, CLASS_MEMORY, CLASS_MODEL, CLASS_NODES, MIX_CARD_MIB,
+    MIX_CARD_MILLI, MIX_CARDS, MIX_CPU, MIX_MEMORY, MIX_MODELS, MIX_MODELS_OFFSETS, MIX_WEIGHT,
 };
 
 /// The facts that a policy wanted.
@@ -61,7 +61,10 @@ impl<'a> Facts<'a> {
     pub fn shapes(&self) -> impl ExactSizeIterator<Item = Shape<'a>> + '_ {
         (0..self.column(MIX_WEIGHT).len()).map(|i| {
             let bound = |at| self.0.get(MIX_MODELS_OFFSETS, at).max(0) as usize;
-            let models = self.column(MIX_MODELS).get(bound(i)..bound(i + 1)).unwrap_or(&[]);
+            let models = self
+                .column(MIX_MODELS)
+                .get(bound(i)..bound(i + 1))
+                .unwrap_or(&[]);
             Shape {
                 weight: self.0.get(MIX_WEIGHT, i),
                 cpu: self.0.get(MIX_CPU, i),
@@ -93,8 +96,11 @@ mod tests {
 
     #[test]
     fn each_shape_has_its_models() {
-        let columns: [Column; 3] =
-            [(MIX_WEIGHT, &[5, 3]), (MIX_MODELS_OFFSETS, &[0, 0, 2]), (MIX_MODELS, &[7, 8])];
+        let columns: [Column; 3] = [
+            (MIX_WEIGHT, &[5, 3]),
+            (MIX_MODELS_OFFSETS, &[0, 0, 2]),
+            (MIX_MODELS, &[7, 8]),
+        ];
         let facts = Facts::new(&columns);
         let models: Vec<_> = facts.shapes().map(|s| (s.weight, s.models)).collect();
         assert_eq!(models, [(5, &[][..]), (3, &[7, 8][..])]);

@@ -1,9 +1,7 @@
 //! The call's context and the job that is decided on.
 
 use crate::batch::{Column, Family};
-use crate::columns::{
-    JOB_CARDS, JOB_CARD_MILLI, JOB_MODELS, MINUTE_OF_DAY, NOW, SEED, WEEKDAY,
-};
+use crate::columns::{JOB_CARD_MILLI, JOB_CARDS, JOB_MODELS, MINUTE_OF_DAY, NOW, SEED, WEEKDAY};
 
 /// Time and chance of a call. Each must be wanted to be seen.
 #[derive(Clone, Copy, Debug)]
@@ -56,12 +54,20 @@ pub struct Jobs<'a> {
 impl<'a> Jobs<'a> {
     /// The one job of a call.
     pub fn one(columns: &[Column<'a>]) -> Self {
-        Self { columns: Family::new(columns), rows: 1, single: true }
+        Self {
+            columns: Family::new(columns),
+            rows: 1,
+            single: true,
+        }
     }
 
     /// The rows of `rank`.
     pub fn many(rows: u32, columns: &[Column<'a>]) -> Self {
-        Self { columns: Family::new(columns), rows: rows as usize, single: false }
+        Self {
+            columns: Family::new(columns),
+            rows: rows as usize,
+            single: false,
+        }
     }
 
     /// Number of jobs.
@@ -111,7 +117,11 @@ impl<'a> Job<'a> {
     /// `JOB_MODELS`; always empty in `rank`, where lists have no rows.
     #[inline]
     pub fn models(&self) -> &'a [i32] {
-        if self.jobs.single { self.jobs.column(JOB_MODELS) } else { &[] }
+        if self.jobs.single {
+            self.jobs.column(JOB_MODELS)
+        } else {
+            &[]
+        }
     }
 
     /// Whether it may use a card of this model.

@@ -1,6 +1,8 @@
 //! What a policy says of itself.
 
-use crate::columns::{OPTION_GROUP_BY, OPTION_NORMALISE, OPTION_RANK_STEP, OPTION_SCOPE, OPTION_TIME_STEP};
+use crate::columns::{
+    OPTION_GROUP_BY, OPTION_NORMALISE, OPTION_RANK_STEP, OPTION_SCOPE, OPTION_TIME_STEP,
+};
 
 /// An optional interface of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +66,10 @@ impl Manifest {
     #[must_use]
     pub const fn name(mut self, name: &'static str) -> Self {
         let bytes = name.as_bytes();
-        assert!(!bytes.is_empty() && bytes.len() <= 63, "a name has 1 to 63 characters");
+        assert!(
+            !bytes.is_empty() && bytes.len() <= 63,
+            "a name has 1 to 63 characters"
+        );
         let mut i = 0;
         while i < bytes.len() {
             let fine = matches!(bytes[i], b'a'..=b'z' | b'0'..=b'9' | b'-');

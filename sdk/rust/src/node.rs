@@ -2,7 +2,9 @@
 
 use crate::batch::{Family, Table, absent};
 use crate::card::{Ask, Card};
-use crate::columns::{CARD_OFFSETS, FIRST_LABEL, LINK_BANDWIDTH, LINK_OFFSETS};
+use crate::columns::{
+    CARD_OFFSETS, FIRST_LABEL, LINK_BANDWIDTH, LINK_OFFSETS, NODE_GPU_MEMORY_TOTAL, NODE_GPU_TOTAL,
+};
 
 /// The nodes of a call. Columns are found once here; rows are views.
 #[derive(Clone, Debug)]
@@ -26,8 +28,9 @@ impl<'a> Nodes<'a> {
             labels: Vec::new(),
         };
         for &(id, values) in table.columns {
-            let known =
-                nodes.node.put(id, values) || nodes.card.put(id, values) || nodes.link.put(id, values);
+            let known = nodes.node.put(id, values)
+                || nodes.card.put(id, values)
+                || nodes.link.put(id, values);
             if !known && (FIRST_LABEL..FIRST_LABEL + 1000).contains(&id) {
                 let at = (id - FIRST_LABEL) as usize;
                 if nodes.labels.len() <= at {
@@ -69,7 +72,11 @@ impl<'a> Nodes<'a> {
         match id {
             300..400 => self.card.column(id),
             400..500 => self.link.column(id),
-            FIRST_LABEL.. => self.labels.get((id - FIRST_LABEL) as usize).copied().unwrap_or(&[]),
+            FIRST_LABEL.. => self
+                .labels
+                .get((id - FIRST_LABEL) as usize)
+                .copied()
+                .unwrap_or(&[]),
             _ => self.node.column(id),
         }
     }
@@ -123,7 +130,11 @@ impl<'a> Node<'a> {
     pub fn cards(&self) -> impl ExactSizeIterator<Item = Card<'a>> + use<'a> {
         let (from, to) = Nodes::range(self.nodes.card.column(CARD_OFFSETS), self.row);
         let nodes = self.nodes;
-        (0..to - from).map(move |index| Card { nodes, at: from + index, index })
+        (0..to - from).map(move |index| Card {
+            nodes,
+            at: from + index,
+            index,
+        })
     }
 
     /// One column of its cards, a value a card; empty if absent. The quick way
@@ -146,10 +157,27 @@ impl<'a> Node<'a> {
         self.nodes.link.get(LINK_BANDWIDTH, from + a * cards + b)
     }
 
+    /// GPU share in milli-cards that the job would take here over all its
+    /// cards, by the mean size of the node's cards where memory decides. Needs,
+    /// for those jobs, `NODE_GPU_TOTAL` and `NODE_GPU_MEMORY_TOTAL`.
+    #[inline]
+    pub fn milli(&self, ask: &Ask) -> i32 {
+        let each = if ask.takes_all() || ask.milli > 0 || ask.mib == 0 {
+            i64::from(if ask.whole { 1000 } else { ask.milli })
+        } else {
+            let share = i64::from(ask.mib) * i64::from(self.get(NODE_GPU_TOTAL));
+            let memory = i64::from(self.get(NODE_GPU_MEMORY_TOTAL)).max(1);
+            ((share + memory - 1) / memory).min(1000)
+        };
+        (each * ask.cards as i64).min(i64::from(i32::MAX)) as i32
+    }
+
     /// Cards for the job as a mask: those with the least free share that it
-    /// fits on, the lowest index among equals; 0 if too few fit or the job asks
-    /// for no cards of its own. Whole cards so become the lowest-numbered idle
-    /// ones. Needs `CARD_FREE`, and with memory also the card memory columns.
+    /// fits on, the lowest index among equals, so for whole cards the
+    /// lowest-numbered idle ones. 0, which leaves the choice to the host, if
+    /// too few fit, if the choice is the host's ([`Ask::by_host`]), or for work
+    /// without a GPU. Needs `CARD_FREE`, `CARD_MEMORY_FREE`,
+    /// `CARD_MEMORY_TOTAL` and, where nodes mix models, `CARD_MODEL`.
     #[inline]
     pub fn tightest(&self, ask: &Ask) -> u32 {
         ask.tightest(self)
