@@ -111,3 +111,20 @@ pub fn find_in(folder: &Path, program: &str) -> Option<PathBuf> {
         find(program)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{clean, run_within};
+    use std::path::Path;
+    use std::time::Duration;
+
+    #[test]
+    fn what_takes_too_long_is_ended() {
+        let run = |seconds: &str, limit| {
+            let mut sleep = clean("sleep", Path::new("."));
+            run_within(sleep.arg(seconds), Duration::from_millis(limit)).unwrap()
+        };
+        assert!(run("60", 10).is_none());
+        assert!(run("0", 60_000).is_some_and(|status| status.success()));
+    }
+}
