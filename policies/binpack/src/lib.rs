@@ -53,7 +53,7 @@ impl Policy for BinPack {
         let ask = Ask::of(job);
         let cards = node.tightest(&ask);
         let mut left = 0;
-        for card in node.cards().filter(|card| cards & card.bit() != 0) {
+        for card in node.chosen(cards) {
             left += card.get(CARD_FREE) - ask.milli_on(card.get(CARD_MEMORY_TOTAL));
         }
         let full = 1000 - left / ask.cards.clamp(1, 1000) as i32;

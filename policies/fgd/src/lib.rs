@@ -139,9 +139,7 @@ impl Fgd {
                 .take(ask.cards)
                 .for_each(|c| take(&c));
         } else {
-            node.cards()
-                .filter(|card| mask & card.bit() != 0)
-                .for_each(|c| take(&c));
+            node.chosen(mask).for_each(|c| take(&c));
         }
         let free = std::mem::take(&mut scratch.free);
         let after = table.usable(&free, cpu, scratch);

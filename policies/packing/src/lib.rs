@@ -37,7 +37,7 @@ impl Policy for Packing {
         }
         let taken = node.tightest(&ask);
         let (mut opened, mut percent) = (0, 0);
-        for card in node.cards().filter(|card| taken & card.bit() != 0) {
+        for card in node.chosen(taken) {
             match card.get(CARD_FREE) {
                 1000 => opened += 1,
                 free => percent += free / 10,

@@ -137,31 +137,36 @@ impl<'a> Ask<'a> {
                 || has(CARD_MODEL).is_none_or(|model| self.models.contains(model)))
     }
 
-    /// See [`Node::tightest`].
+    /// Cards with room in order of `key`, the lowest index among equals, as a
+    /// mask; 0 if there are too few or the choice is the host's.
     #[inline]
-    pub(crate) fn tightest(&self, node: &Node) -> u32 {
+    pub(crate) fn choose(&self, node: &Node, key: impl Fn(&Card) -> i32) -> u32 {
         if self.by_host {
             return 0;
         }
         let mut mask = 0;
-        if self.takes_all() {
-            let mut idle = node.cards().filter(|card| self.fits(card));
-            for _ in 0..self.cards {
-                match idle.next().map(|card| card.bit()) {
-                    None | Some(0) => return 0,
-                    Some(bit) => mask |= bit,
-                }
-            }
-            return mask;
-        }
         for _ in 0..self.cards {
             let left = node
                 .cards()
                 .filter(|card| mask & card.bit() == 0 && self.fits(card));
-            let bit = left
-                .min_by_key(|card| card.get(CARD_FREE))
-                .map(|card| card.bit());
-            match bit {
+            match left.min_by_key(|card| key(card)).map(|card| card.bit()) {
+                None | Some(0) => return 0,
+                Some(bit) => mask |= bit,
+            }
+        }
+        mask
+    }
+
+    /// The first cards with room, as a mask; 0 as in `choose`.
+    #[inline]
+    pub(crate) fn first(&self, node: &Node) -> u32 {
+        if self.by_host {
+            return 0;
+        }
+        let mut fitting = node.cards().filter(|card| self.fits(card));
+        let mut mask = 0;
+        for _ in 0..self.cards {
+            match fitting.next().map(|card| card.bit()) {
                 None | Some(0) => return 0,
                 Some(bit) => mask |= bit,
             }

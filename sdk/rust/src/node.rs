@@ -3,7 +3,8 @@
 use crate::batch::{Family, Table, absent};
 use crate::card::{Ask, Card};
 use crate::columns::{
-    CARD_OFFSETS, FIRST_LABEL, LINK_BANDWIDTH, LINK_OFFSETS, NODE_GPU_MEMORY_TOTAL, NODE_GPU_TOTAL,
+    CARD_FREE, CARD_OFFSETS, FIRST_LABEL, LINK_BANDWIDTH, LINK_OFFSETS, NODE_GPU_MEMORY_TOTAL,
+    NODE_GPU_TOTAL,
 };
 
 /// The nodes of a call. Columns are found once here; rows are views.
@@ -180,6 +181,27 @@ impl<'a> Node<'a> {
     /// `CARD_MEMORY_TOTAL` and, where nodes mix models, `CARD_MODEL`.
     #[inline]
     pub fn tightest(&self, ask: &Ask) -> u32 {
-        ask.tightest(self)
+        if ask.takes_all() {
+            // All that fit are idle alike.
+            ask.first(self)
+        } else {
+            ask.choose(self, |card| card.get(CARD_FREE))
+        }
+    }
+
+    /// As [`tightest`](Self::tightest), but the cards with the most free share.
+    #[inline]
+    pub fn loosest(&self, ask: &Ask) -> u32 {
+        if ask.takes_all() {
+            ask.first(self)
+        } else {
+            ask.choose(self, |card| -card.get(CARD_FREE))
+        }
+    }
+
+    /// The cards that a mask names.
+    #[inline]
+    pub fn chosen(&self, mask: u32) -> impl Iterator<Item = Card<'a>> + use<'a> {
+        self.cards().filter(move |card| mask & card.bit() != 0)
     }
 }
