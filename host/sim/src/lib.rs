@@ -1,4 +1,5 @@
 //! Simulator.
 
 pub mod generate;
+pub mod report;
 pub mod trace;
