@@ -56,15 +56,9 @@ mod tests {
         let tester = Tester::new(&native(), "{}").unwrap();
         let job = job().share(500).cpu(4_000);
         // Left over: 60 cores of 128 and 1.5 of 8 cards: 1 − 0.234375 − 0.09375.
-        assert_eq!(
-            tester.scores(&job, &[node().cpu(96_000, 64_000).cards([1000, 1000])]),
-            [67]
-        );
+        assert_eq!(tester.scores(&job, &[node().cpu(96_000, 64_000).cards([1000, 1000])]), [67]);
         // Nothing left over.
-        assert_eq!(
-            tester.scores(&job, &[node().cpu(96_000, 4_000).cards([500])]),
-            [100]
-        );
+        assert_eq!(tester.scores(&job, &[node().cpu(96_000, 4_000).cards([500])]), [100]);
         // More than the largest machine left over.
         let large = node().cpu(384_000, 384_000).cards([1000; 8]);
         assert_eq!(tester.scores(&job, &[large]), [-96]);

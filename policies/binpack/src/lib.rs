@@ -57,25 +57,11 @@ impl Policy for BinPack {
             left += card.get(CARD_FREE) - ask.milli_on(card.get(CARD_MEMORY_TOTAL));
         }
         let full = 1000 - left / ask.cards.clamp(1, 1000) as i32;
-        let gpu = used(
-            node.get(NODE_GPU_TOTAL),
-            node.get(NODE_GPU_FREE),
-            node.milli(&ask),
-        );
-        let memory = used(
-            node.get(NODE_MEMORY_TOTAL),
-            node.get(NODE_MEMORY_FREE),
-            job.get(JOB_MEMORY),
-        );
-        let cpu = used(
-            node.get(NODE_CPU_TOTAL),
-            node.get(NODE_CPU_FREE),
-            job.get(JOB_CPU),
-        );
-        Score::on(
-            self.card * full + self.gpu * gpu + self.memory * memory + self.cpu * cpu,
-            cards,
-        )
+        let gpu = used(node.get(NODE_GPU_TOTAL), node.get(NODE_GPU_FREE), node.milli(&ask));
+        let memory =
+            used(node.get(NODE_MEMORY_TOTAL), node.get(NODE_MEMORY_FREE), job.get(JOB_MEMORY));
+        let cpu = used(node.get(NODE_CPU_TOTAL), node.get(NODE_CPU_FREE), job.get(JOB_CPU));
+        Score::on(self.card * full + self.gpu * gpu + self.memory * memory + self.cpu * cpu, cards)
     }
 }
 
@@ -135,15 +121,9 @@ mod tests {
 
     #[test]
     fn whole_cards_fill_a_begun_node() {
-        let nodes = [
-            server().cards([1000; 4]),
-            server().cards([0, 1000, 0, 1000]),
-        ];
+        let nodes = [server().cards([1000; 4]), server().cards([0, 1000, 0, 1000])];
         assert_eq!(binpack("{}").best(&job().whole(2), &nodes), Some(1));
-        assert_eq!(
-            binpack("{}").masks(&job().whole(2), &nodes),
-            [0b0011, 0b1010]
-        );
+        assert_eq!(binpack("{}").masks(&job().whole(2), &nodes), [0b0011, 0b1010]);
     }
 
     #[test]
@@ -154,24 +134,16 @@ mod tests {
 
     #[test]
     fn weights_turn_the_choice() {
-        let nodes = [
-            server().cards([600]).cpu(64_000, 64_000),
-            server().cards([1000]).cpu(64_000, 9_000),
-        ];
-        assert_eq!(
-            binpack("{}").best(&job().share(500).cpu(8_000), &nodes),
-            Some(0)
-        );
+        let nodes =
+            [server().cards([600]).cpu(64_000, 64_000), server().cards([1000]).cpu(64_000, 9_000)];
+        assert_eq!(binpack("{}").best(&job().share(500).cpu(8_000), &nodes), Some(0));
         let by_cpu = binpack(r#"{"card": 0, "gpu": 0, "cpu": 10}"#);
         assert_eq!(by_cpu.best(&job().share(500).cpu(8_000), &nodes), Some(1));
     }
 
     #[test]
     fn a_bad_weight_is_refused_by_its_name() {
-        let error = native()
-            .configure(r#"{"gpu": -1}"#, &[])
-            .map(|_| ())
-            .unwrap_err();
+        let error = native().configure(r#"{"gpu": -1}"#, &[]).map(|_| ()).unwrap_err();
         assert_eq!(error, "gpu: expected a whole number from 0 to 1000");
     }
 }

@@ -19,11 +19,7 @@ pub struct Clustering;
 
 /// The bit of a job's size in `node-gpu-classes`.
 fn class(ask: &Ask) -> i32 {
-    if ask.takes_all() {
-        1 << ask.cards.min(30)
-    } else {
-        1
-    }
+    if ask.takes_all() { 1 << ask.cards.min(30) } else { 1 }
 }
 
 impl Policy for Clustering {
@@ -50,13 +46,7 @@ impl Policy for Clustering {
 crater_sdk::export!(Clustering {
     name: "clustering",
     exports: [score],
-    wants: [
-        JOB_CARDS,
-        JOB_CARD_MILLI,
-        JOB_WHOLE_CARDS,
-        NODE_GPU_CLASSES,
-        NODE_GPU_FREE
-    ],
+    wants: [JOB_CARDS, JOB_CARD_MILLI, JOB_WHOLE_CARDS, NODE_GPU_CLASSES, NODE_GPU_FREE],
 });
 
 #[cfg(test)]
@@ -66,18 +56,9 @@ mod tests {
 
     #[test]
     fn company_of_the_same_size_first_then_none_then_others() {
-        let with = |classes, free| {
-            node()
-                .set(NODE_GPU_CLASSES, classes)
-                .set(NODE_GPU_FREE, free)
-        };
+        let with = |classes, free| node().set(NODE_GPU_CLASSES, classes).set(NODE_GPU_FREE, free);
         let tester = Tester::new(&native(), "{}").unwrap();
-        let nodes = [
-            with(0b1, 4_000),
-            with(0b11, 4_000),
-            with(0, 8_000),
-            with(0b10, 100),
-        ];
+        let nodes = [with(0b1, 4_000), with(0b11, 4_000), with(0, 8_000), with(0b10, 100)];
         assert_eq!(tester.scores(&job().share(300), &nodes), [87, 62, 25, 24]);
         assert_eq!(tester.scores(&job().whole(1), &nodes), [12, 62, 25, 99]);
         assert_eq!(tester.scores(&job().cpu(1_000), &nodes), [0; 4]);

@@ -31,9 +31,7 @@ impl Policy for DotProd {
         let gpu = i64::from(node.get(NODE_GPU_FREE)) * i64::from(node.milli(&Ask::of(job)));
         // Over the common denominator, so that the floor is exact; thousands
         // of machines' worth of CPU on one node would saturate.
-        let left = (2 * CPU)
-            .saturating_sub(cpu)
-            .saturating_sub(gpu.saturating_mul(CPU / GPU));
+        let left = (2 * CPU).saturating_sub(cpu).saturating_sub(gpu.saturating_mul(CPU / GPU));
         Score::from(left.saturating_mul(100).div_euclid(2 * CPU) as i32)
     }
 }

@@ -65,19 +65,11 @@ impl Fgd {
         names.dedup();
         let table = |model: &str| (strings::id(model), Table::new(mix, model));
         let tables = names.into_iter().chain([""]).map(table).collect();
-        Self {
-            tables,
-            floors: Floors::new(weight),
-            weight,
-        }
+        Self { tables, floors: Floors::new(weight), weight }
     }
 
     fn table(&self, model: i32) -> Option<&Table> {
-        let of = self
-            .tables
-            .iter()
-            .find(|(id, _)| *id == model)
-            .or(self.tables.last());
+        let of = self.tables.iter().find(|(id, _)| *id == model).or(self.tables.last());
         of.map(|(_, table)| table)
     }
 
@@ -103,17 +95,12 @@ impl Fgd {
             let mut best: Option<Score> = None;
             // (free, share) of the card before: an equal one cannot be better.
             let mut last = (0, 0);
-            for card in node
-                .cards()
-                .filter(|card| card.bit() != 0 && ask.fits(card))
-            {
+            for card in node.cards().filter(|card| card.bit() != 0 && ask.fits(card)) {
                 let this = (card.get(CARD_FREE), share(&card));
                 if this != last {
                     last = this;
                     let after = table.usable_with(this.0, this.1, scratch);
-                    let score = self
-                        .floors
-                        .score(after - before + i64::from(this.1) * self.weight);
+                    let score = self.floors.score(after - before + i64::from(this.1) * self.weight);
                     if best.is_none_or(|b| score > b.value) {
                         best = Some(Score::on(score, card.bit()));
                     }
@@ -134,20 +121,14 @@ impl Fgd {
         };
         if mask == 0 {
             // The host chooses; the first that fit stand for those.
-            node.cards()
-                .filter(|card| ask.fits(card))
-                .take(ask.cards)
-                .for_each(|c| take(&c));
+            node.cards().filter(|card| ask.fits(card)).take(ask.cards).for_each(|c| take(&c));
         } else {
             node.chosen(mask).for_each(|c| take(&c));
         }
         let free = std::mem::take(&mut scratch.free);
         let after = table.usable(&free, cpu, scratch);
         scratch.free = free;
-        Score::on(
-            self.floors.score(after - before + taken * self.weight),
-            mask,
-        )
+        Score::on(self.floors.score(after - before + taken * self.weight), mask)
     }
 }
 

@@ -39,10 +39,8 @@ impl Mix {
     /// The most frequent shapes that together make up `cover` percent of the
     /// jobs; the host's order among equals.
     pub fn typical(facts: &Facts, cover: i32) -> Self {
-        let mut all: Vec<_> = (0_usize..)
-            .zip(facts.shapes())
-            .filter(|(_, s)| s.weight > 0)
-            .collect();
+        let mut all: Vec<_> =
+            (0_usize..).zip(facts.shapes()).filter(|(_, s)| s.weight > 0).collect();
         all.sort_unstable_by_key(|(i, s)| (Reverse(s.weight), *i));
         let total: i64 = all.iter().map(|(_, s)| i64::from(s.weight)).sum();
         let scale = total / WEIGHT + 1;
@@ -74,28 +72,15 @@ impl Mix {
 
     /// Without a mix: a whole card is typical.
     fn unknown() -> Self {
-        let whole = Shape {
-            weight: 1,
-            cpu: 0,
-            cards: 1,
-            milli: 1000,
-            mib: 0,
-            models: vec![],
-        };
-        Self {
-            shapes: vec![whole],
-            sizes: vec![],
-        }
+        let whole = Shape { weight: 1, cpu: 0, cards: 1, milli: 1000, mib: 0, models: vec![] };
+        Self { shapes: vec![whole], sizes: vec![] }
     }
 
     /// One line a shape or size; models last, as their names are free text.
     pub fn to_text(&self) -> String {
         let mut text = String::from(HEAD);
         for s in &self.shapes {
-            let line = format!(
-                "\nshape {} {} {} {} {}",
-                s.weight, s.cpu, s.cards, s.milli, s.mib
-            );
+            let line = format!("\nshape {} {} {} {} {}", s.weight, s.cpu, s.cards, s.milli, s.mib);
             text.push_str(&line);
             for model in &s.models {
                 text.push('\t');
@@ -116,22 +101,11 @@ impl Mix {
             Some(HEAD) => {}
             Some(_) => return Err("the prepared mix is not this policy's".into()),
         }
-        let mut mix = Self {
-            shapes: vec![],
-            sizes: vec![],
-        };
+        let mut mix = Self { shapes: vec![], sizes: vec![] };
         for line in lines {
-            mix.line(line)
-                .ok_or_else(|| format!("the prepared mix has a bad line: {line}"))?;
+            mix.line(line).ok_or_else(|| format!("the prepared mix has a bad line: {line}"))?;
         }
-        Ok(if mix.shapes.is_empty() {
-            Self {
-                sizes: mix.sizes,
-                ..Self::unknown()
-            }
-        } else {
-            mix
-        })
+        Ok(if mix.shapes.is_empty() { Self { sizes: mix.sizes, ..Self::unknown() } } else { mix })
     }
 
     fn line(&mut self, line: &str) -> Option<()> {

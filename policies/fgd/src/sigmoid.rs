@@ -79,11 +79,7 @@ impl Floors {
         let mut passed = 0;
         let mut step = 64;
         while step > 0 {
-            if self
-                .0
-                .get(passed + step - 1)
-                .is_some_and(|floor| *floor <= difference)
-            {
+            if self.0.get(passed + step - 1).is_some_and(|floor| *floor <= difference) {
                 passed += step;
             }
             step /= 2;

@@ -59,11 +59,7 @@ fn share(shape: &Shape, mib: i32) -> Option<i32> {
 impl Table {
     /// The sums for a model; an empty one for shapes that take any.
     pub fn new(mix: &Mix, model: &str) -> Self {
-        let mib = mix
-            .sizes
-            .iter()
-            .find(|(m, _)| m == model)
-            .map_or(0, |(_, mib)| *mib);
+        let mib = mix.sizes.iter().find(|(m, _)| m == model).map_or(0, |(_, mib)| *mib);
         let fitting: Vec<(&Shape, i32)> = mix
             .shapes
             .iter()
@@ -77,16 +73,9 @@ impl Table {
         };
         let asks = sorted(fitting.iter().map(|(_, milli)| *milli).collect());
         let cpus = sorted(fitting.iter().map(|(s, _)| s.cpu).collect());
-        let counts = fitting
-            .iter()
-            .map(|(s, _)| s.cards)
-            .max()
-            .unwrap_or(0)
-            .min(64) as usize
-            + 1;
-        let satisfied = (0..=1000)
-            .map(|free| asks.partition_point(|ask| *ask <= free) as u16)
-            .collect();
+        let counts = fitting.iter().map(|(s, _)| s.cards).max().unwrap_or(0).min(64) as usize + 1;
+        let satisfied =
+            (0..=1000).map(|free| asks.partition_point(|ask| *ask <= free) as u16).collect();
         let mut weights = vec![0; (cpus.len() + 1) * asks.len() * counts];
         for (i, weight) in weights.iter_mut().enumerate() {
             let (n, a, c) = (i % counts, i / counts % asks.len(), i / counts / asks.len());
@@ -95,13 +84,7 @@ impl Table {
             });
             *weight = content.map(|(s, _)| s.weight).sum::<i64>() as u32;
         }
-        Self {
-            asks: asks.len(),
-            satisfied,
-            cpus,
-            counts,
-            weights,
-        }
+        Self { asks: asks.len(), satisfied, cpus, counts, weights }
     }
 
     /// How many asks a free share satisfies.
@@ -153,8 +136,7 @@ impl Table {
     pub fn usable_now(&self, cpu: i32, scratch: &Scratch) -> i64 {
         let cpu = self.cpu(cpu);
         let each = scratch.at.iter().enumerate();
-        each.map(|(ask, (cards, sum))| sum * self.weight(cpu, ask, *cards))
-            .sum()
+        each.map(|(ask, (cards, sum))| sum * self.weight(cpu, ask, *cards)).sum()
     }
 
     /// Makes ready for `usable_with` and this much CPU left.

@@ -9,11 +9,7 @@ type Plain<'a> = (i32, i32, i32, i32, &'a [&'a str]);
 
 fn tester(mix: &[Plain]) -> Tester {
     let column = |f: &dyn Fn(&Plain) -> i32| mix.iter().map(f).collect::<Vec<i32>>();
-    let models: Vec<i32> = mix
-        .iter()
-        .flat_map(|s| s.4)
-        .map(|model| strings::id(model))
-        .collect();
+    let models: Vec<i32> = mix.iter().flat_map(|s| s.4).map(|model| strings::id(model)).collect();
     let mut offsets = vec![0];
     offsets.extend(mix.iter().scan(0, |at, s| {
         *at += s.4.len() as i32;
@@ -43,9 +39,7 @@ fn fragments(mix: &[Plain], model: &str, free: &[i32], cpu: i32) -> i64 {
         }
         free.iter().filter(|f| **f < milli).sum()
     };
-    mix.iter()
-        .map(|s| i64::from(s.0) * i64::from(fragment(s)))
-        .sum()
+    mix.iter().map(|s| i64::from(s.0) * i64::from(fragment(s))).sum()
 }
 
 /// Score and mask as the yardstick defines them.
@@ -66,27 +60,19 @@ fn expected(
         let gain = fragments(mix, model, free, cpu) - fragments(mix, model, &after, cpu - ask_cpu);
         let x = gain as f64 / weight as f64 / 1000.0;
         // The rounding of this quotient may not cross a floor at 0.
-        if gain == 0 {
-            50
-        } else {
-            (100.0 / (1.0 + (-x).exp())).floor() as i32
-        }
+        if gain == 0 { 50 } else { (100.0 / (1.0 + (-x).exp())).floor() as i32 }
     };
     if cards == 0 {
         return (score(&[]), 0);
     }
     if cards > 1 {
-        let idle: Vec<usize> = (0..free.len())
-            .filter(|i| free[*i] == 1000)
-            .take(cards as usize)
-            .collect();
+        let idle: Vec<usize> =
+            (0..free.len()).filter(|i| free[*i] == 1000).take(cards as usize).collect();
         return (score(&idle), idle.iter().map(|i| 1 << i).sum());
     }
     let fits = (0..free.len()).filter(|i| free[*i] >= milli);
-    let best = fits
-        .rev()
-        .map(|i| (score(&[i]), i))
-        .max_by_key(|(s, i)| (*s, std::cmp::Reverse(*i)));
+    let best =
+        fits.rev().map(|i| (score(&[i]), i)).max_by_key(|(s, i)| (*s, std::cmp::Reverse(*i)));
     best.map_or((0, 0), |(s, i)| (s, 1 << i))
 }
 
@@ -100,10 +86,7 @@ fn ask(cpu: i32, cards: i32, milli: i32) -> JobSpec {
 }
 
 fn server(model: &str, free: &[i32], cpu: i32) -> NodeSpec {
-    free.iter()
-        .fold(node().model(model).cpu(96_000, cpu), |n, f| {
-            n.card(card().free(*f))
-        })
+    free.iter().fold(node().model(model).cpu(96_000, cpu), |n, f| n.card(card().free(*f)))
 }
 
 const MIX: [Plain; 7] = [
@@ -138,10 +121,8 @@ fn it_is_the_papers_score_and_choice_of_card() {
             2 if idle > 0 => (random(12_000), 1, 1000),
             _ => (random(12_000), 1, 1 + random(900)),
         };
-        let answer = tester.answer(
-            &ask(wanted.0, wanted.1, wanted.2),
-            &[server(model, &free, cpu)],
-        );
+        let answer =
+            tester.answer(&ask(wanted.0, wanted.1, wanted.2), &[server(model, &free, cpu)]);
         let got = (answer.values[0], answer.cards.first().copied().unwrap_or(0));
         assert_eq!(
             got,
@@ -161,10 +142,8 @@ fn rows_together_answer_as_rows_alone() {
         server("T4", &[500, 500], 9_000),
     ];
     for job in [ask(8_000, 1, 300), ask(4_000, 1, 1000), ask(2_000, 0, 0)] {
-        let alone: Vec<i32> = nodes
-            .iter()
-            .flat_map(|n| tester.scores(&job, std::slice::from_ref(n)))
-            .collect();
+        let alone: Vec<i32> =
+            nodes.iter().flat_map(|n| tester.scores(&job, std::slice::from_ref(n))).collect();
         assert_eq!(tester.scores(&job, &nodes), alone);
     }
 }
@@ -180,17 +159,8 @@ fn without_a_mix_whole_cards_are_kept_whole() {
 fn the_mix_covers_what_was_asked_and_survives_as_text() {
     let columns: [Column; 2] = [(MIX_WEIGHT, &[5, 80, 5, 10]), (MIX_CPU, &[1, 2, 3, 4])];
     let facts = Facts::new(&columns);
-    let cpus = |cover| {
-        Mix::typical(&facts, cover)
-            .shapes
-            .iter()
-            .map(|s| s.cpu)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(
-        (cpus(80), cpus(90), cpus(95)),
-        (vec![2], vec![2, 4], vec![2, 4, 1])
-    );
+    let cpus = |cover| Mix::typical(&facts, cover).shapes.iter().map(|s| s.cpu).collect::<Vec<_>>();
+    assert_eq!((cpus(80), cpus(90), cpus(95)), (vec![2], vec![2, 4], vec![2, 4, 1]));
     let mut mix = Mix::typical(&facts, 100);
     mix.shapes[0].models = vec!["A100 80GB".into(), "T4".into()];
     mix.sizes = vec![("A100 80GB".into(), 81_920)];
@@ -212,14 +182,8 @@ fn memory_that_decides_means_a_share_of_each_model() {
         (CLASS_CARD_MIB, &[16_000, 80_000]),
     ];
     let tester = Tester::with_facts(&native(), "{}", &facts).unwrap();
-    let t4 = node()
-        .model("T4")
-        .cpu(8_000, 8_000)
-        .card(card().memory(16_000, 16_000));
-    let a100 = node()
-        .model("A100")
-        .cpu(8_000, 8_000)
-        .card(card().memory(80_000, 80_000));
+    let t4 = node().model("T4").cpu(8_000, 8_000).card(card().memory(16_000, 16_000));
+    let a100 = node().model("A100").cpu(8_000, 8_000).card(card().memory(80_000, 80_000));
     // On a T4 the job leaves 900 of 1000 that the shape cannot use; an A100
     // still takes it.
     let scores = tester.scores(&job().share(100), &[t4, a100]);

@@ -30,21 +30,12 @@ fn single(ask: &Ask, node: &Node) -> Score {
     let idle = |card: &Card| card.get(CARD_FREE) == 1000;
     let beside = |card: &Card| {
         let group = card.get(CARD_LINK_GROUP);
-        node.cards()
-            .filter(|c| idle(c) && c.get(CARD_LINK_GROUP) == group)
-            .count() as i32
-            - 1
+        node.cards().filter(|c| idle(c) && c.get(CARD_LINK_GROUP) == group).count() as i32 - 1
     };
     let mut best = Score::default();
-    for card in node
-        .cards()
-        .filter(|card| card.bit() != 0 && ask.fits(card))
-    {
-        let value = if idle(&card) {
-            999 - beside(&card).min(900)
-        } else {
-            2000 - card.get(CARD_FREE)
-        };
+    for card in node.cards().filter(|card| card.bit() != 0 && ask.fits(card)) {
+        let value =
+            if idle(&card) { 999 - beside(&card).min(900) } else { 2000 - card.get(CARD_FREE) };
         if best.cards == 0 || value > best.value {
             best = Score::on(value, card.bit());
         }

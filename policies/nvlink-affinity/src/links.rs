@@ -27,12 +27,7 @@ pub struct Set {
 impl Set {
     /// What makes one set better than another.
     fn worth(&self) -> (i32, i32, i32, std::cmp::Reverse<u32>) {
-        (
-            self.slowest,
-            -self.left,
-            self.sum,
-            std::cmp::Reverse(self.mask),
-        )
+        (self.slowest, -self.left, self.sum, std::cmp::Reverse(self.mask))
     }
 }
 
@@ -40,16 +35,8 @@ impl<'a> Links<'a> {
     /// The cards with room, and whether the set must lie in one link group or
     /// on one NUMA node.
     pub fn new(node: &'a Node<'a>, ask: &Ask, one_group: bool, one_numa: bool) -> Self {
-        let cards = node
-            .cards()
-            .filter(|card| card.bit() != 0 && ask.fits(card))
-            .collect();
-        Self {
-            node,
-            cards,
-            one_group,
-            one_numa,
-        }
+        let cards = node.cards().filter(|card| card.bit() != 0 && ask.fits(card)).collect();
+        Self { node, cards, one_group, one_numa }
     }
 
     /// Bandwidth between two cards; none if they may not go together.
@@ -60,11 +47,7 @@ impl<'a> Links<'a> {
             return None;
         }
         let bandwidth = self.node.link(a.index(), b.index());
-        Some(if bandwidth > 0 {
-            bandwidth
-        } else {
-            i32::from(group)
-        })
+        Some(if bandwidth > 0 { bandwidth } else { i32::from(group) })
     }
 
     /// What a card would add to a set: its slowest link and all of them.
@@ -83,15 +66,9 @@ impl<'a> Links<'a> {
         let taken = |card: &&Card| mask & card.bit() != 0;
         let touched = |card: &&Card| {
             let group = card.get(CARD_LINK_GROUP);
-            self.cards
-                .iter()
-                .filter(taken)
-                .any(|c| c.get(CARD_LINK_GROUP) == group)
+            self.cards.iter().filter(taken).any(|c| c.get(CARD_LINK_GROUP) == group)
         };
-        self.cards
-            .iter()
-            .filter(|card| !taken(card) && touched(card))
-            .count() as i32
+        self.cards.iter().filter(|card| !taken(card) && touched(card)).count() as i32
     }
 
     /// The best set of so many cards.
@@ -101,12 +78,7 @@ impl<'a> Links<'a> {
     }
 
     fn grow(&self, seed: &Card, cards: usize) -> Option<Set> {
-        let mut set = Set {
-            slowest: i32::MAX,
-            left: 0,
-            sum: 0,
-            mask: seed.bit(),
-        };
+        let mut set = Set { slowest: i32::MAX, left: 0, sum: 0, mask: seed.bit() };
         for _ in 1..cards {
             let others = self.cards.iter().filter(|card| set.mask & card.bit() == 0);
             let best = others

@@ -11,9 +11,7 @@ fn grouped(cards: &[(i32, i32)]) -> NodeSpec {
     let rows: Vec<Vec<i32>> = (0..cards.len())
         .map(|a| {
             let to = |b: usize| if cards[a].0 == cards[b].0 { 300 } else { 32 };
-            (0..cards.len())
-                .map(|b| if a == b { 0 } else { to(b) })
-                .collect()
+            (0..cards.len()).map(|b| if a == b { 0 } else { to(b) }).collect()
         })
         .collect();
     let rows: Vec<&[i32]> = rows.iter().map(Vec::as_slice).collect();
@@ -25,10 +23,7 @@ fn grouped(cards: &[(i32, i32)]) -> NodeSpec {
 fn a_pair_takes_a_pair_and_leaves_the_four_whole() {
     let free = |group| (group, 1000);
     let both = grouped(&[free(1), free(1), free(1), free(1), free(2), free(2)]);
-    assert_eq!(
-        tester().masks(&job().whole(2), std::slice::from_ref(&both)),
-        [0b11_0000]
-    );
+    assert_eq!(tester().masks(&job().whole(2), std::slice::from_ref(&both)), [0b11_0000]);
     assert_eq!(tester().masks(&job().whole(4), &[both]), [0b00_1111]);
 }
 
@@ -39,10 +34,7 @@ fn the_node_with_the_better_links_wins_then_the_smaller_group() {
     let four = grouped(&[free(1), free(1), free(1), free(1)]);
     let pair = grouped(&[free(1), free(1), (1, 0), (1, 500)]);
     let nodes = [split, four, pair];
-    assert_eq!(
-        tester().scores(&job().whole(2), &nodes),
-        [3_200, 29_998, 30_000]
-    );
+    assert_eq!(tester().scores(&job().whole(2), &nodes), [3_200, 29_998, 30_000]);
     assert_eq!(tester().best(&job().whole(2), &nodes), Some(2));
 }
 
@@ -52,15 +44,8 @@ fn a_mesh_of_eight_splits_into_its_fours() {
     // within, and one link each across.
     const FAR: i32 = 10;
     let mut links = [[FAR; 8]; 8];
-    let pairs = [
-        (0, 1, 25),
-        (0, 2, 25),
-        (0, 3, 50),
-        (1, 2, 50),
-        (1, 3, 25),
-        (2, 3, 50),
-        (0, 4, 50),
-    ];
+    let pairs =
+        [(0, 1, 25), (0, 2, 25), (0, 3, 50), (1, 2, 50), (1, 3, 25), (2, 3, 50), (0, 4, 50)];
     for (a, b, bandwidth) in pairs {
         for (x, y) in [(a, b), (7 - a, 7 - b)] {
             links[x][y] = bandwidth;
@@ -71,39 +56,18 @@ fn a_mesh_of_eight_splits_into_its_fours() {
         row[i] = 0;
     }
     let rows: Vec<&[i32]> = links.iter().map(|row| &row[..]).collect();
-    let mesh = (0..8)
-        .fold(node(), |n, _| n.card(card().link_group(1)))
-        .links(&rows);
-    assert_eq!(
-        tester().masks(&job().whole(4), std::slice::from_ref(&mesh)),
-        [0b0000_1111]
-    );
-    assert_eq!(
-        tester().scores(&job().whole(4), std::slice::from_ref(&mesh)),
-        [2_496]
-    );
+    let mesh = (0..8).fold(node(), |n, _| n.card(card().link_group(1))).links(&rows);
+    assert_eq!(tester().masks(&job().whole(4), std::slice::from_ref(&mesh)), [0b0000_1111]);
+    assert_eq!(tester().scores(&job().whole(4), std::slice::from_ref(&mesh)), [2_496]);
     assert_eq!(tester().scores(&job().whole(2), &[mesh]), [4_994]);
 }
 
 #[test]
 fn small_jobs_stay_off_large_groups() {
-    let cards = [
-        (1, 1000),
-        (1, 1000),
-        (1, 1000),
-        (2, 1000),
-        (3, 400),
-        (3, 900),
-    ];
+    let cards = [(1, 1000), (1, 1000), (1, 1000), (2, 1000), (3, 400), (3, 900)];
     let shared = grouped(&cards);
-    assert_eq!(
-        tester().masks(&job().share(300), std::slice::from_ref(&shared)),
-        [0b01_0000]
-    );
-    assert_eq!(
-        tester().masks(&job().share(500), std::slice::from_ref(&shared)),
-        [0b10_0000]
-    );
+    assert_eq!(tester().masks(&job().share(300), std::slice::from_ref(&shared)), [0b01_0000]);
+    assert_eq!(tester().masks(&job().share(500), std::slice::from_ref(&shared)), [0b10_0000]);
     // A whole card: the one that is alone.
     assert_eq!(tester().masks(&job().whole(1), &[shared]), [0b00_1000]);
 }
@@ -111,19 +75,11 @@ fn small_jobs_stay_off_large_groups() {
 #[test]
 fn required_links_never_reach_across_groups() {
     let free = |group| (group, 1000);
-    let nodes = [
-        grouped(&[free(1), free(2), free(2)]),
-        grouped(&[free(1), free(2)]),
-    ];
+    let nodes = [grouped(&[free(1), free(2), free(2)]), grouped(&[free(1), free(2)])];
     let required = job().whole(2).set(JOB_NVLINK, 2);
     assert_eq!(tester().masks(&required, &nodes), [0b110, 0]);
     let numa = |n| card().set(CARD_NUMA, n);
-    let nodes = [
-        node().card(numa(0)).card(numa(1)).card(numa(1)),
-        node().card(numa(-1)).card(numa(-1)),
-    ];
-    assert_eq!(
-        tester().masks(&job().whole(2).set(JOB_NUMA, 2), &nodes),
-        [0b110, 0]
-    );
+    let nodes =
+        [node().card(numa(0)).card(numa(1)).card(numa(1)), node().card(numa(-1)).card(numa(-1))];
+    assert_eq!(tester().masks(&job().whole(2).set(JOB_NUMA, 2), &nodes), [0b110, 0]);
 }

@@ -43,11 +43,7 @@ impl Policy for Packing {
                 free => percent += free / 10,
             }
         }
-        Score::from(if opened > 0 {
-            (50 - opened).max(33)
-        } else {
-            (100 - percent / 10).max(50)
-        })
+        Score::from(if opened > 0 { (50 - opened).max(33) } else { (100 - percent / 10).max(50) })
     }
 }
 
@@ -84,9 +80,6 @@ mod tests {
         // 50 % free on the card it shares; an idle card opened; two idle nodes.
         assert_eq!(tester.scores(&job().share(300), &nodes), [95, 49, 31, 20]);
         assert_eq!(tester.scores(&job().cpu(1_000), &nodes), [0; 4]);
-        assert_eq!(
-            tester.scores(&job().whole(3), &[node().cards([0, 1000, 1000, 1000])]),
-            [47]
-        );
+        assert_eq!(tester.scores(&job().whole(3), &[node().cards([0, 1000, 1000, 1000])]), [47]);
     }
 }

@@ -41,11 +41,7 @@ impl Policy for Priority {
         let aged = aged.min(i64::from(self.age_points) * 1000) as i32;
         let points = job.get(JOB_PRIORITY).clamp(0, 1000) * 1000 + aged;
         // Kinds are 1 to 3 and only break ties.
-        Rank {
-            tier: 0,
-            class: 0,
-            weight: points * 4 + 3 - job.get(JOB_KIND).clamp(0, 3),
-        }
+        Rank { tier: 0, class: 0, weight: points * 4 + 3 - job.get(JOB_KIND).clamp(0, 3) }
     }
 
     fn price(&self, _: &Context, _: &Job, unit: &Unit) -> Price {
@@ -57,10 +53,7 @@ impl Policy for Priority {
         // Work without a GPU loses its time as well.
         let share = i64::from(unit.get(UNIT_MILLI)).max(1);
         let cost = (i64::from(lost) + again).saturating_mul(share) / 1000;
-        Price {
-            tier: unit.get(UNIT_PRIORITY),
-            cost: cost.min(i64::from(i32::MAX)) as i32,
-        }
+        Price { tier: unit.get(UNIT_PRIORITY), cost: cost.min(i64::from(i32::MAX)) as i32 }
     }
 }
 
@@ -110,10 +103,7 @@ mod tests {
         let fresh = job().set(JOB_PRIORITY, 45);
         assert_eq!(order("{}", &[hours(34), fresh.clone()]), [1, 0]);
         assert_eq!(order("{}", &[hours(36), fresh.clone()]), [0, 1]);
-        assert_eq!(
-            order(r#"{"age-points": 30}"#, &[hours(500), fresh.clone()]),
-            [1, 0]
-        );
+        assert_eq!(order(r#"{"age-points": 30}"#, &[hours(500), fresh.clone()]), [1, 0]);
         assert_eq!(order(r#"{"age-minutes": 0}"#, &[hours(500), fresh]), [1, 0]);
     }
 
@@ -121,15 +111,9 @@ mod tests {
     fn the_cheapest_is_low_in_priority_then_little_to_lose() {
         let of = |points, since, milli| {
             let unit = unit(1).set(UNIT_PRIORITY, points).set(UNIT_MILLI, milli);
-            unit.set(UNIT_RUNNING, 9_000)
-                .set(UNIT_SINCE_CHECKPOINT, since)
+            unit.set(UNIT_RUNNING, 9_000).set(UNIT_SINCE_CHECKPOINT, since)
         };
-        let units = [
-            of(50, 60, 8000),
-            of(50, 60, 500),
-            of(50, -1, 1000),
-            of(10, -1, 8000),
-        ];
+        let units = [of(50, 60, 8000), of(50, 60, 500), of(50, -1, 1000), of(10, -1, 8000)];
         let prices = priority("{}").prices(&job(), &units);
         assert_eq!(prices, [(50, 480), (50, 30), (50, 9_000), (10, 72_000)]);
         let again = [of(50, 60, 1000).set(UNIT_PREEMPTIONS, 2)];

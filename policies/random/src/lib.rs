@@ -21,10 +21,7 @@ impl Policy for Random {
         let draw = mix(context.seed(), u64::from(node.get(NODE_ID).cast_unsigned()));
         let ask = Ask::of(job);
         let cards = if ask.cards == 1 && !ask.takes_all() && !ask.by_host {
-            let fitting = || {
-                node.cards()
-                    .filter(|card| card.bit() != 0 && ask.fits(card))
-            };
+            let fitting = || node.cards().filter(|card| card.bit() != 0 && ask.fits(card));
             // A draw of its own, or the card would follow from the score.
             let nth = below(mix(draw, 0), fitting().count() as u32);
             fitting().nth(nth as usize).map_or(0, |card| card.bit())
@@ -67,9 +64,7 @@ mod tests {
 
     #[test]
     fn every_node_and_every_card_that_fits_comes_up_about_as_often() {
-        let nodes: Vec<NodeSpec> = (0..5)
-            .map(|id| node().id(id).cards([1000, 100, 600]))
-            .collect();
+        let nodes: Vec<NodeSpec> = (0..5).map(|id| node().id(id).cards([1000, 100, 600])).collect();
         let (mut by_node, mut by_card) = ([0; 5], [0; 3]);
         for seed in 0..2000 {
             let tester = tester(seed);
@@ -77,24 +72,16 @@ mod tests {
             by_node[at] += 1;
             by_card[tester.masks(&job().share(500), &nodes)[at].trailing_zeros() as usize] += 1;
         }
-        assert!(
-            by_node.iter().all(|n| (340..460).contains(n)),
-            "{by_node:?}"
-        );
-        assert!(
-            (900..1100).contains(&by_card[0]) && by_card[1] == 0,
-            "{by_card:?}"
-        );
+        assert!(by_node.iter().all(|n| (340..460).contains(n)), "{by_node:?}");
+        assert!((900..1100).contains(&by_card[0]) && by_card[1] == 0, "{by_card:?}");
     }
 
     #[test]
     fn the_same_seed_gives_the_same_answer_in_any_parts() {
         let nodes: Vec<NodeSpec> = (0..9).map(|id| node().id(id).cards([1000; 4])).collect();
         let whole = tester(7).answer(&job().share(1), &nodes);
-        let parts: Vec<i32> = nodes
-            .chunks(2)
-            .flat_map(|part| tester(7).scores(&job().share(1), part))
-            .collect();
+        let parts: Vec<i32> =
+            nodes.chunks(2).flat_map(|part| tester(7).scores(&job().share(1), part)).collect();
         assert_eq!(whole.values, parts);
         assert_ne!(whole.values, tester(8).scores(&job().share(1), &nodes));
         assert_eq!(tester(7).masks(&job().whole(2), &nodes), [0b11; 9]);

@@ -46,11 +46,7 @@ impl Policy for Spread {
         };
         let cards = node.loosest(&ask);
         let first = match self.0 {
-            By::Cards => node
-                .chosen(cards)
-                .map(|card| card.get(CARD_FREE))
-                .min()
-                .unwrap_or(0),
+            By::Cards => node.chosen(cards).map(|card| card.get(CARD_FREE)).min().unwrap_or(0),
             By::Nodes => 0,
             By::Tenant => -node.get(NODE_SAME_PROJECT).min(1_000_000),
         };
@@ -109,10 +105,7 @@ mod tests {
         assert_eq!(spread("nodes").best(&job, &nodes()), Some(1));
         // Nodes 0 and 2 are equally without the project and equally free.
         assert_eq!(spread("tenant").scores(&job, &nodes()), [275, -1327, 275]);
-        assert_eq!(
-            spread("cards").masks(&job, &nodes()),
-            [0b0001, 0b0001, 0b0010]
-        );
+        assert_eq!(spread("cards").masks(&job, &nodes()), [0b0001, 0b0001, 0b0010]);
     }
 
     #[test]
@@ -123,10 +116,7 @@ mod tests {
 
     #[test]
     fn an_unknown_way_is_refused_with_those_there_are() {
-        let error = native()
-            .configure(r#"{"by": "racks"}"#, &[])
-            .map(|_| ())
-            .unwrap_err();
+        let error = native().configure(r#"{"by": "racks"}"#, &[]).map(|_| ()).unwrap_err();
         assert_eq!(error, "by: expected one of cards, nodes, tenant");
     }
 }

@@ -62,10 +62,7 @@ pub struct Scores {
 impl Scores {
     /// Space for so many rows.
     pub fn with_capacity(rows: usize) -> Self {
-        Self {
-            values: Vec::with_capacity(rows),
-            cards: Vec::new(),
-        }
+        Self { values: Vec::with_capacity(rows), cards: Vec::new() }
     }
 
     /// Adds the next row's.
@@ -99,10 +96,7 @@ pub struct Price {
 impl Price {
     /// Spares the unit where its job is within its own quota. What is borrowed
     /// can be taken back all the same.
-    pub const SPARE: Self = Self {
-        tier: i32::MAX,
-        cost: 0,
-    };
+    pub const SPARE: Self = Self { tier: i32::MAX, cost: 0 };
 }
 
 /// A job's place in its queue.
@@ -127,20 +121,12 @@ mod tests {
         assert!(scores.cards.is_empty());
         scores.push(Score::on(6, 0b10));
         scores.push(Score::from(7));
-        assert_eq!(
-            (scores.values, scores.cards),
-            (vec![5, 6, 7], vec![0, 2, 0])
-        );
+        assert_eq!((scores.values, scores.cards), (vec![5, 6, 7], vec![0, 2, 0]));
     }
 
     #[test]
     fn a_deferral_is_at_least_a_second() {
-        let codes = [
-            Verdict::Keep,
-            Verdict::Refuse(3),
-            Verdict::Defer(60),
-            Verdict::Defer(0),
-        ];
+        let codes = [Verdict::Keep, Verdict::Refuse(3), Verdict::Defer(60), Verdict::Defer(0)];
         assert_eq!(codes.map(Verdict::code), [0, 3, -60, -1]);
     }
 }

@@ -146,9 +146,7 @@ impl<'a> Ask<'a> {
         }
         let mut mask = 0;
         for _ in 0..self.cards {
-            let left = node
-                .cards()
-                .filter(|card| mask & card.bit() == 0 && self.fits(card));
+            let left = node.cards().filter(|card| mask & card.bit() == 0 && self.fits(card));
             match left.min_by_key(|card| key(card)).map(|card| card.bit()) {
                 None | Some(0) => return 0,
                 Some(bit) => mask |= bit,
@@ -189,10 +187,7 @@ mod tests {
         let job = jobs.row(0);
         with_nodes(&[on], |nodes| {
             let node = nodes.row(0);
-            let fits = node
-                .cards()
-                .map(|c| if c.fits(&job) { '1' } else { '0' })
-                .collect();
+            let fits = node.cards().map(|c| if c.fits(&job) { '1' } else { '0' }).collect();
             (fits, node.tightest(&crate::Ask::of(&job)))
         })
     }
@@ -200,12 +195,7 @@ mod tests {
     #[test]
     fn shares_memory_and_health_decide() {
         let sick = || card().free(0).healthy(false);
-        let cards = || {
-            node()
-                .card(card().free(400))
-                .card(card().free(1000))
-                .card(sick())
-        };
+        let cards = || node().card(card().free(400)).card(card().free(1000)).card(sick());
         assert_eq!(fit(&job().share(500), cards()), ("010".into(), 0b010));
         assert_eq!(fit(&job().share(300), cards()), ("110".into(), 0b001));
         assert_eq!(fit(&job().whole(1), cards()), ("010".into(), 0b010));
@@ -221,25 +211,14 @@ mod tests {
         // A share may be there and its memory not.
         let short = || node().card(card().memory(80_000, 9_000).free(900));
         assert_eq!(fit(&job().share(500), short()).0, "0");
-        assert_eq!(
-            fit(&job().share(500).set(JOB_CARD_MIB, 8_000), short()).0,
-            "1"
-        );
+        assert_eq!(fit(&job().share(500).set(JOB_CARD_MIB, 8_000), short()).0, "1");
     }
 
     #[test]
     fn other_models_and_required_links_are_respected() {
         let t4 = crate::strings::id("T4");
-        let mixed = || {
-            node()
-                .model("A10")
-                .card(card())
-                .card(card().set(CARD_MODEL, t4))
-        };
-        assert_eq!(
-            fit(&job().share(500).models(["T4"]), mixed()),
-            ("01".into(), 0b10)
-        );
+        let mixed = || node().model("A10").card(card()).card(card().set(CARD_MODEL, t4));
+        assert_eq!(fit(&job().share(500).models(["T4"]), mixed()), ("01".into(), 0b10));
         let joined = job().whole(2).set(JOB_NVLINK, 2);
         assert_eq!(fit(&joined, node().cards([1000, 1000])), ("11".into(), 0));
     }

@@ -32,9 +32,6 @@ mod tests {
 
     #[test]
     fn below_reaches_both_ends() {
-        assert_eq!(
-            (below(0, 6), below(u64::MAX, 6), below(u64::MAX, 0)),
-            (0, 5, 0)
-        );
+        assert_eq!((below(0, 6), below(u64::MAX, 6), below(u64::MAX, 0)), (0, 5, 0));
     }
 }

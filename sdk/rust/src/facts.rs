@@ -61,10 +61,7 @@ impl<'a> Facts<'a> {
     pub fn shapes(&self) -> impl ExactSizeIterator<Item = Shape<'a>> + '_ {
         (0..self.column(MIX_WEIGHT).len()).map(|i| {
             let bound = |at| self.0.get(MIX_MODELS_OFFSETS, at).max(0) as usize;
-            let models = self
-                .column(MIX_MODELS)
-                .get(bound(i)..bound(i + 1))
-                .unwrap_or(&[]);
+            let models = self.column(MIX_MODELS).get(bound(i)..bound(i + 1)).unwrap_or(&[]);
             Shape {
                 weight: self.0.get(MIX_WEIGHT, i),
                 cpu: self.0.get(MIX_CPU, i),
@@ -96,11 +93,8 @@ mod tests {
 
     #[test]
     fn each_shape_has_its_models() {
-        let columns: [Column; 3] = [
-            (MIX_WEIGHT, &[5, 3]),
-            (MIX_MODELS_OFFSETS, &[0, 0, 2]),
-            (MIX_MODELS, &[7, 8]),
-        ];
+        let columns: [Column; 3] =
+            [(MIX_WEIGHT, &[5, 3]), (MIX_MODELS_OFFSETS, &[0, 0, 2]), (MIX_MODELS, &[7, 8])];
         let facts = Facts::new(&columns);
         let models: Vec<_> = facts.shapes().map(|s| (s.weight, s.models)).collect();
         assert_eq!(models, [(5, &[][..]), (3, &[7, 8][..])]);

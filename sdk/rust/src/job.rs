@@ -54,20 +54,12 @@ pub struct Jobs<'a> {
 impl<'a> Jobs<'a> {
     /// The one job of a call.
     pub fn one(columns: &[Column<'a>]) -> Self {
-        Self {
-            columns: Family::new(columns),
-            rows: 1,
-            single: true,
-        }
+        Self { columns: Family::new(columns), rows: 1, single: true }
     }
 
     /// The rows of `rank`.
     pub fn many(rows: u32, columns: &[Column<'a>]) -> Self {
-        Self {
-            columns: Family::new(columns),
-            rows: rows as usize,
-            single: false,
-        }
+        Self { columns: Family::new(columns), rows: rows as usize, single: false }
     }
 
     /// Number of jobs.
@@ -117,11 +109,7 @@ impl<'a> Job<'a> {
     /// `JOB_MODELS`; always empty in `rank`, where lists have no rows.
     #[inline]
     pub fn models(&self) -> &'a [i32] {
-        if self.jobs.single {
-            self.jobs.column(JOB_MODELS)
-        } else {
-            &[]
-        }
+        if self.jobs.single { self.jobs.column(JOB_MODELS) } else { &[] }
     }
 
     /// Whether it may use a card of this model.

@@ -66,10 +66,7 @@ impl Manifest {
     #[must_use]
     pub const fn name(mut self, name: &'static str) -> Self {
         let bytes = name.as_bytes();
-        assert!(
-            !bytes.is_empty() && bytes.len() <= 63,
-            "a name has 1 to 63 characters"
-        );
+        assert!(!bytes.is_empty() && bytes.len() <= 63, "a name has 1 to 63 characters");
         let mut i = 0;
         while i < bytes.len() {
             let fine = matches!(bytes[i], b'a'..=b'z' | b'0'..=b'9' | b'-');

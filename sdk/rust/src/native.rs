@@ -96,32 +96,19 @@ impl<P: Policy> Configured for P {
         let mut out = Vec::with_capacity(units.rows as usize);
         let (context, jobs) = (Context::new(context), Jobs::one(preemptor));
         self.price_rows(&context, &jobs.row(0), &Units::new(&units), &mut out);
-        out.into_iter()
-            .map(|Price { tier, cost }| (tier, cost))
-            .collect()
+        out.into_iter().map(|Price { tier, cost }| (tier, cost)).collect()
     }
 
     fn rank(&self, context: &[Column], jobs: Table) -> Vec<(i32, i32, i32)> {
         let mut out = Vec::with_capacity(jobs.rows as usize);
         let jobs = Jobs::many(jobs.rows, jobs.columns);
         self.rank_rows(&Context::new(context), &jobs, &mut out);
-        out.into_iter()
-            .map(
-                |Rank {
-                     tier,
-                     class,
-                     weight,
-                 }| (tier, class, weight),
-            )
-            .collect()
+        out.into_iter().map(|Rank { tier, class, weight }| (tier, class, weight)).collect()
     }
 
     fn admit(&self, context: &[Column], job: &[Column]) -> Result<Vec<(u32, Vec<i32>)>, String> {
         let (context, jobs) = (Context::new(context), Jobs::one(job));
         let set = Policy::admit(self, &context, &jobs.row(0))?;
-        Ok(set
-            .into_iter()
-            .map(|(id, value)| (id, vec![value]))
-            .collect())
+        Ok(set.into_iter().map(|(id, value)| (id, vec![value])).collect())
     }
 }

@@ -73,11 +73,7 @@ impl<'a> Nodes<'a> {
         match id {
             300..400 => self.card.column(id),
             400..500 => self.link.column(id),
-            FIRST_LABEL.. => self
-                .labels
-                .get((id - FIRST_LABEL) as usize)
-                .copied()
-                .unwrap_or(&[]),
+            FIRST_LABEL.. => self.labels.get((id - FIRST_LABEL) as usize).copied().unwrap_or(&[]),
             _ => self.node.column(id),
         }
     }
@@ -131,11 +127,7 @@ impl<'a> Node<'a> {
     pub fn cards(&self) -> impl ExactSizeIterator<Item = Card<'a>> + use<'a> {
         let (from, to) = Nodes::range(self.nodes.card.column(CARD_OFFSETS), self.row);
         let nodes = self.nodes;
-        (0..to - from).map(move |index| Card {
-            nodes,
-            at: from + index,
-            index,
-        })
+        (0..to - from).map(move |index| Card { nodes, at: from + index, index })
     }
 
     /// One column of its cards, a value a card; empty if absent. The quick way

@@ -65,11 +65,7 @@ pub trait Policy: Sized + Send + Sync + 'static {
 
     /// All nodes of a call: pushes one code a row.
     fn filter_rows(&self, context: &Context, job: &Job, nodes: &Nodes, out: &mut Vec<i32>) {
-        out.extend(
-            nodes
-                .iter()
-                .map(|node| self.filter(context, job, &node).code()),
-        );
+        out.extend(nodes.iter().map(|node| self.filter(context, job, &node).code()));
     }
 
     /// All nodes of a call: pushes one score a row.

@@ -109,20 +109,8 @@ mod tests {
 
     #[test]
     fn a_number_is_whole_and_in_range_or_refused_by_its_name() {
-        assert_eq!(
-            (int(""), int("{}"), int(r#" {"n" : -5} "#)),
-            (Ok(1), Ok(1), Ok(-5))
-        );
-        for bad in [
-            "6",
-            "1.5",
-            "1e1",
-            "\"1\"",
-            "true",
-            "null",
-            "[1]",
-            "99999999999999999999",
-        ] {
+        assert_eq!((int(""), int("{}"), int(r#" {"n" : -5} "#)), (Ok(1), Ok(1), Ok(-5)));
+        for bad in ["6", "1.5", "1e1", "\"1\"", "true", "null", "[1]", "99999999999999999999"] {
             let error = int(&format!(r#"{{"n": {bad}}}"#)).unwrap_err();
             assert_eq!(error, "n: expected a whole number from -5 to 5", "{bad}");
         }
@@ -133,24 +121,14 @@ mod tests {
         assert_eq!(int(r#"{"m": 1}"#), Err("m: no such setting".into()));
         assert_eq!(int(r#"{"n": 1, "n": 2}"#), Err("n: given twice".into()));
         assert!(Settings::none("{ }").is_ok());
-        assert!(
-            Settings::none(r#"{"any": {"thing": [1, "}"]}}"#)
-                .unwrap_err()
-                .starts_with("any")
-        );
+        assert!(Settings::none(r#"{"any": {"thing": [1, "}"]}}"#).unwrap_err().starts_with("any"));
     }
 
     #[test]
     fn words_and_flags_say_what_they_may_be() {
         let mut settings = Settings::read(r#"{"a": "c", "b": 1, "t": "x\u00e9\n\"y\""}"#).unwrap();
-        assert_eq!(
-            settings.choice("a", &["a", "b"], 0),
-            Err("a: expected one of a, b".into())
-        );
-        assert_eq!(
-            settings.flag("b", true),
-            Err("b: expected true or false".into())
-        );
+        assert_eq!(settings.choice("a", &["a", "b"], 0), Err("a: expected one of a, b".into()));
+        assert_eq!(settings.flag("b", true), Err("b: expected true or false".into()));
         assert_eq!(settings.text("t", ""), Ok("xé\n\"y\"".into()));
     }
 }

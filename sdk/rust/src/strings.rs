@@ -58,8 +58,7 @@ impl Strings for Local {
     fn text(&self, id: i32) -> String {
         let at = usize::try_from(id).ok().and_then(|id| id.checked_sub(1));
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        at.and_then(|at| known.texts.get(at).cloned())
-            .unwrap_or_default()
+        at.and_then(|at| known.texts.get(at).cloned()).unwrap_or_default()
     }
 }
 
@@ -88,10 +87,7 @@ mod tests {
     #[test]
     fn a_hosts_table_is_used_for_as_long_as_it_is_given() {
         let mine = id("T4");
-        assert_eq!(
-            (text(mine).as_str(), id(""), text(0).as_str()),
-            ("T4", 0, "")
-        );
+        assert_eq!((text(mine).as_str(), id(""), text(0).as_str()), ("T4", 0, ""));
         let host = Arc::new(Local::default());
         host.id("one");
         assert_eq!(with(host, || (id("T4"), text(1))), (2, "one".into()));

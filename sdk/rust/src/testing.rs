@@ -47,41 +47,31 @@ impl Tester {
     /// Runs `prepare` on facts, then configures.
     pub fn with_facts(guest: &Guest, config: &str, facts: &[Column]) -> Result<Self, String> {
         let wants = guest.wants();
-        let facts: Vec<Column> = facts
-            .iter()
-            .copied()
-            .filter(|(id, _)| wants.binary_search(id).is_ok())
-            .collect();
+        let facts: Vec<Column> =
+            facts.iter().copied().filter(|(id, _)| wants.binary_search(id).is_ok()).collect();
         Self::prepared(guest, config, &guest.prepare(config, &facts)?)
     }
 
     /// Configures with what `prepare` made.
     pub fn prepared(guest: &Guest, config: &str, prepared: &[u8]) -> Result<Self, String> {
         let policy = guest.configure(config, prepared)?;
-        Ok(Self {
-            guest: *guest,
-            policy,
-            context: Owned::new(),
-        })
+        Ok(Self { guest: *guest, policy, context: Owned::new() })
     }
 
     /// The time of the calls that follow, in minutes since 1970-01-01 UTC.
     #[must_use]
     pub fn at(mut self, minutes: i32) -> Self {
         self.context.insert(NOW, vec![minutes]);
-        self.context
-            .insert(MINUTE_OF_DAY, vec![minutes.rem_euclid(1440)]);
+        self.context.insert(MINUTE_OF_DAY, vec![minutes.rem_euclid(1440)]);
         // The first of January 1970 was a Thursday.
-        self.context
-            .insert(WEEKDAY, vec![(minutes.div_euclid(1440) + 3).rem_euclid(7)]);
+        self.context.insert(WEEKDAY, vec![(minutes.div_euclid(1440) + 3).rem_euclid(7)]);
         self
     }
 
     /// The seed of the calls that follow.
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
-        self.context
-            .insert(SEED, vec![seed as i32, (seed >> 32) as i32]);
+        self.context.insert(SEED, vec![seed as i32, (seed >> 32) as i32]);
         self
     }
 
@@ -91,14 +81,8 @@ impl Tester {
         self.exported(Interface::Filter);
         let (table, job) = (self.wanted(nodes::table(nodes)), self.wanted(job.columns()));
         let (table, job, context) = (borrow(&table), borrow(&job), self.context());
-        let nodes = Table {
-            rows: nodes.len() as u32,
-            columns: &table,
-        };
-        checked(
-            nodes.rows,
-            self.policy.filter(&borrow(&context), &job, nodes),
-        )
+        let nodes = Table { rows: nodes.len() as u32, columns: &table };
+        checked(nodes.rows, self.policy.filter(&borrow(&context), &job, nodes))
     }
 
     /// Scores of nodes and, where the policy names any, masks of cards.
@@ -106,16 +90,10 @@ impl Tester {
         self.exported(Interface::Score);
         let (table, job) = (self.wanted(nodes::table(nodes)), self.wanted(job.columns()));
         let (table, job, context) = (borrow(&table), borrow(&job), self.context());
-        let nodes = Table {
-            rows: nodes.len() as u32,
-            columns: &table,
-        };
+        let nodes = Table { rows: nodes.len() as u32, columns: &table };
         let answer = self.policy.score(&borrow(&context), &job, nodes);
         assert!(answer.cards.is_empty() || answer.cards.len() == nodes.rows as usize);
-        Scores {
-            values: checked(nodes.rows, answer.values),
-            cards: answer.cards,
-        }
+        Scores { values: checked(nodes.rows, answer.values), cards: answer.cards }
     }
 
     /// Scores of nodes.
@@ -126,11 +104,7 @@ impl Tester {
     /// Masks of cards, 0 where the choice is left to the host.
     pub fn masks(&self, job: &JobSpec, nodes: &[NodeSpec]) -> Vec<i32> {
         let cards = self.answer(job, nodes).cards;
-        if cards.is_empty() {
-            vec![0; nodes.len()]
-        } else {
-            cards
-        }
+        if cards.is_empty() { vec![0; nodes.len()] } else { cards }
     }
 
     /// The row of the best node, the first of equals.
@@ -144,32 +118,17 @@ impl Tester {
         self.exported(Interface::ScoreGroups);
         let (table, job) = (self.wanted(rows::table(groups)), self.wanted(job.columns()));
         let (table, job, context) = (borrow(&table), borrow(&job), self.context());
-        let groups = Table {
-            rows: groups.len() as u32,
-            columns: &table,
-        };
-        checked(
-            groups.rows,
-            self.policy.score_groups(&borrow(&context), &job, groups),
-        )
+        let groups = Table { rows: groups.len() as u32, columns: &table };
+        checked(groups.rows, self.policy.score_groups(&borrow(&context), &job, groups))
     }
 
     /// (tier, cost) of eviction units.
     pub fn prices(&self, preemptor: &JobSpec, units: &[RowSpec]) -> Vec<(i32, i32)> {
         self.exported(Interface::Preempt);
-        let (table, job) = (
-            self.wanted(rows::table(units)),
-            self.wanted(preemptor.columns()),
-        );
+        let (table, job) = (self.wanted(rows::table(units)), self.wanted(preemptor.columns()));
         let (table, job, context) = (borrow(&table), borrow(&job), self.context());
-        let units = Table {
-            rows: units.len() as u32,
-            columns: &table,
-        };
-        checked(
-            units.rows,
-            self.policy.price(&borrow(&context), &job, units),
-        )
+        let units = Table { rows: units.len() as u32, columns: &table };
+        checked(units.rows, self.policy.price(&borrow(&context), &job, units))
     }
 
     /// (tier, class, weight) of waiting jobs.
@@ -177,10 +136,7 @@ impl Tester {
         self.exported(Interface::Rank);
         let table = self.wanted(jobs::table(jobs));
         let (table, context) = (borrow(&table), self.context());
-        let jobs = Table {
-            rows: jobs.len() as u32,
-            columns: &table,
-        };
+        let jobs = Table { rows: jobs.len() as u32, columns: &table };
         checked(jobs.rows, self.policy.rank(&borrow(&context), jobs))
     }
 
@@ -219,10 +175,7 @@ impl Tester {
 }
 
 pub(crate) fn borrow(columns: &Owned) -> Vec<Column<'_>> {
-    columns
-        .iter()
-        .map(|(id, values)| (*id, values.as_slice()))
-        .collect()
+    columns.iter().map(|(id, values)| (*id, values.as_slice())).collect()
 }
 
 fn checked<T>(rows: u32, answer: Vec<T>) -> Vec<T> {
@@ -234,8 +187,5 @@ fn checked<T>(rows: u32, answer: Vec<T>) -> Vec<T> {
 #[cfg(test)]
 pub(crate) fn with_nodes<R>(nodes: &[NodeSpec], run: impl FnOnce(&crate::Nodes) -> R) -> R {
     let table = nodes::table(nodes);
-    run(&crate::Nodes::new(&Table {
-        rows: nodes.len() as u32,
-        columns: &borrow(&table),
-    }))
+    run(&crate::Nodes::new(&Table { rows: nodes.len() as u32, columns: &borrow(&table) }))
 }

@@ -28,43 +28,18 @@ macro_rules! world {
 }
 
 world!(base, "base", "__crater_base", "crater_sdk::wasm::base");
-world!(
-    prepare,
-    "with-prepare",
-    "__crater_prepare",
-    "crater_sdk::wasm::prepare"
-);
-world!(
-    filter,
-    "with-filter",
-    "__crater_filter",
-    "crater_sdk::wasm::filter"
-);
-world!(
-    score,
-    "with-score",
-    "__crater_score",
-    "crater_sdk::wasm::score"
-);
+world!(prepare, "with-prepare", "__crater_prepare", "crater_sdk::wasm::prepare");
+world!(filter, "with-filter", "__crater_filter", "crater_sdk::wasm::filter");
+world!(score, "with-score", "__crater_score", "crater_sdk::wasm::score");
 world!(
     score_groups,
     "with-score-groups",
     "__crater_score_groups",
     "crater_sdk::wasm::score_groups"
 );
-world!(
-    preempt,
-    "with-preempt",
-    "__crater_preempt",
-    "crater_sdk::wasm::preempt"
-);
+world!(preempt, "with-preempt", "__crater_preempt", "crater_sdk::wasm::preempt");
 world!(rank, "with-rank", "__crater_rank", "crater_sdk::wasm::rank");
-world!(
-    admit,
-    "with-admit",
-    "__crater_admit",
-    "crater_sdk::wasm::admit"
-);
+world!(admit, "with-admit", "__crater_admit", "crater_sdk::wasm::admit");
 
 /// A component's policy, once configured.
 pub struct Slot<P>(Mutex<Option<P>>);
@@ -98,10 +73,7 @@ pub trait Hosted {
 type Values = Vec<(u32, Vec<i32>)>;
 
 fn borrow(columns: &Values) -> Vec<Column<'_>> {
-    columns
-        .iter()
-        .map(|(id, values)| (*id, values.as_slice()))
-        .collect()
+    columns.iter().map(|(id, values)| (*id, values.as_slice())).collect()
 }
 
 impl<H: Hosted> base::exports::crater::policy::policy::Guest for H {
@@ -116,11 +88,7 @@ impl<H: Hosted> base::exports::crater::policy::policy::Guest for H {
             wants,
             labels: m.labels.iter().map(|&label| label.into()).collect(),
             options: m.options().to_vec(),
-            reasons: m
-                .reasons
-                .iter()
-                .map(|&(code, text)| (code, text.into()))
-                .collect(),
+            reasons: m.reasons.iter().map(|&(code, text)| (code, text.into())).collect(),
             schema: m.schema.into(),
         }
     }
@@ -143,10 +111,7 @@ impl<H: Hosted> filter::exports::crater::policy::filter::Guest for H {
         job: Values,
         nodes: filter::exports::crater::policy::filter::Table,
     ) -> Vec<i32> {
-        let nodes = Table {
-            rows: nodes.rows,
-            columns: &borrow(&nodes.columns),
-        };
+        let nodes = Table { rows: nodes.rows, columns: &borrow(&nodes.columns) };
         H::slot().with(|p| Configured::filter(p, &borrow(&context), &borrow(&job), nodes))
     }
 }
@@ -157,16 +122,10 @@ impl<H: Hosted> score::exports::crater::policy::score::Guest for H {
         job: Values,
         nodes: score::exports::crater::policy::score::Table,
     ) -> score::exports::crater::policy::score::Scores {
-        let nodes = Table {
-            rows: nodes.rows,
-            columns: &borrow(&nodes.columns),
-        };
+        let nodes = Table { rows: nodes.rows, columns: &borrow(&nodes.columns) };
         let answer =
             H::slot().with(|p| Configured::score(p, &borrow(&context), &borrow(&job), nodes));
-        score::exports::crater::policy::score::Scores {
-            scores: answer.values,
-            cards: answer.cards,
-        }
+        score::exports::crater::policy::score::Scores { scores: answer.values, cards: answer.cards }
     }
 }
 
@@ -176,10 +135,7 @@ impl<H: Hosted> score_groups::exports::crater::policy::score_groups::Guest for H
         job: Values,
         groups: score_groups::exports::crater::policy::score_groups::Table,
     ) -> Vec<i32> {
-        let groups = Table {
-            rows: groups.rows,
-            columns: &borrow(&groups.columns),
-        };
+        let groups = Table { rows: groups.rows, columns: &borrow(&groups.columns) };
         H::slot().with(|p| p.score_groups(&borrow(&context), &borrow(&job), groups))
     }
 }
@@ -190,10 +146,7 @@ impl<H: Hosted> preempt::exports::crater::policy::preempt::Guest for H {
         preemptor: Values,
         units: preempt::exports::crater::policy::preempt::Table,
     ) -> Vec<(i32, i32)> {
-        let units = Table {
-            rows: units.rows,
-            columns: &borrow(&units.columns),
-        };
+        let units = Table { rows: units.rows, columns: &borrow(&units.columns) };
         H::slot().with(|p| Configured::price(p, &borrow(&context), &borrow(&preemptor), units))
     }
 }
@@ -203,10 +156,7 @@ impl<H: Hosted> rank::exports::crater::policy::rank::Guest for H {
         context: Values,
         jobs: rank::exports::crater::policy::rank::Table,
     ) -> Vec<(i32, i32, i32)> {
-        let jobs = Table {
-            rows: jobs.rows,
-            columns: &borrow(&jobs.columns),
-        };
+        let jobs = Table { rows: jobs.rows, columns: &borrow(&jobs.columns) };
         H::slot().with(|p| Configured::rank(p, &borrow(&context), jobs))
     }
 }

@@ -68,26 +68,19 @@ mod tests {
     use crater_sdk::testing::{JobSpec, RowSpec, Tester, group, job, node};
 
     fn gang(members: i32, placed: i32) -> JobSpec {
-        job()
-            .whole(8)
-            .set(JOB_MEMBERS, members)
-            .set(JOB_PLACED, placed)
+        job().whole(8).set(JOB_MEMBERS, members).set(JOB_PLACED, placed)
     }
 
     fn domains(of: &[(i32, i32)]) -> Vec<RowSpec> {
         let domain = |(idle, same): &(i32, i32)| {
-            group("d")
-                .set(GROUP_CARDS_IDLE, *idle)
-                .set(GROUP_SAME_JOB, *same)
+            group("d").set(GROUP_CARDS_IDLE, *idle).set(GROUP_SAME_JOB, *same)
         };
         of.iter().map(domain).collect()
     }
 
     /// The best domain.
     fn best(job: &JobSpec, of: &[(i32, i32)]) -> usize {
-        let scores = Tester::new(&native(), "{}")
-            .unwrap()
-            .group_scores(job, &domains(of));
+        let scores = Tester::new(&native(), "{}").unwrap().group_scores(job, &domains(of));
         (0..scores.len()).max_by_key(|i| scores[*i]).unwrap()
     }
 
@@ -107,10 +100,7 @@ mod tests {
     #[test]
     fn a_nodes_own_score_never_outweighs_its_domain() {
         let tester = Tester::new(&native(), "{}").unwrap();
-        let rows = tester.scores(
-            &gang(4, 0),
-            &[node().cards([1000; 8]), node().cards([0; 8])],
-        );
+        let rows = tester.scores(&gang(4, 0), &[node().cards([1000; 8]), node().cards([0; 8])]);
         let groups = tester.group_scores(&gang(4, 0), &domains(&[(40, 0), (41, 0)]));
         assert_eq!(rows, [0, 1000]);
         assert!(groups[0] + rows[0] > groups[1] + rows[1]);

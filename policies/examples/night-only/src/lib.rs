@@ -67,10 +67,7 @@ mod tests {
     #[test]
     fn offline_work_waits_for_the_night() {
         assert_eq!(code("{}", 12, 3), -10 * 3600);
-        assert_eq!(
-            (code("{}", 22, 3), code("{}", 3, 3), code("{}", 7, 3)),
-            (0, 0, -15 * 3600)
-        );
+        assert_eq!((code("{}", 22, 3), code("{}", 3, 3), code("{}", 7, 3)), (0, 0, -15 * 3600));
         assert_eq!(code("{}", 12, 2), 0);
     }
 

@@ -17,11 +17,7 @@ impl Policy for RoundRobin {
     }
 
     fn rank(&self, _: &Context, job: &Job) -> Rank {
-        Rank {
-            tier: 0,
-            class: job.get(JOB_USER),
-            weight: job.get(JOB_PRIORITY),
-        }
+        Rank { tier: 0, class: job.get(JOB_USER), weight: job.get(JOB_PRIORITY) }
     }
 }
 
@@ -40,9 +36,7 @@ mod tests {
     fn a_class_for_each_user() {
         let of = |user, priority| job().set(JOB_USER, user).set(JOB_PRIORITY, priority);
         let ranks =
-            Tester::new(&native(), "{}")
-                .unwrap()
-                .ranks(&[of(7, 50), of(8, 10), of(7, 100)]);
+            Tester::new(&native(), "{}").unwrap().ranks(&[of(7, 50), of(8, 10), of(7, 100)]);
         assert_eq!(ranks, [(0, 7, 50), (0, 8, 10), (0, 7, 100)]);
     }
 }

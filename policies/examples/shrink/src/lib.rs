@@ -24,10 +24,7 @@ impl Policy for Shrink {
         };
         let lost = i64::from(seconds) * i64::from(unit.get(UNIT_MILLI)) / 1000;
         let tier = i32::from(!unit.is_shrink());
-        Price {
-            tier,
-            cost: lost.min(i64::from(i32::MAX)) as i32,
-        }
+        Price { tier, cost: lost.min(i64::from(i32::MAX)) as i32 }
     }
 }
 
@@ -46,8 +43,7 @@ mod tests {
     fn shrinking_comes_before_any_eviction() {
         let of = |shrink, milli, since| {
             let unit = unit(1).set(UNIT_SHRINK, shrink).set(UNIT_MILLI, milli);
-            unit.set(UNIT_RUNNING, 7_200)
-                .set(UNIT_SINCE_CHECKPOINT, since)
+            unit.set(UNIT_RUNNING, 7_200).set(UNIT_SINCE_CHECKPOINT, since)
         };
         let units = [of(0, 8_000, 10), of(1, 4_000, 3_600), of(0, 1_000, -1)];
         let prices = Tester::new(&native(), "{}").unwrap().prices(&job(), &units);

@@ -18,10 +18,7 @@ fn linked(node: &Node, ask: &Ask) -> bool {
     let fitting = || node.cards().filter(|card| ask.fits(card));
     fitting().any(|card| {
         let group = card.get(CARD_LINK_GROUP);
-        fitting()
-            .filter(|c| c.get(CARD_LINK_GROUP) == group)
-            .count()
-            >= ask.cards
+        fitting().filter(|c| c.get(CARD_LINK_GROUP) == group).count() >= ask.cards
     })
 }
 
@@ -30,9 +27,7 @@ impl Policy for WaitNvlink {
         let mut settings = Settings::read(config)?;
         let minutes = settings.int("minutes", 0..=10_080, 10)?;
         settings.end()?;
-        Ok(Self {
-            seconds: minutes * 60,
-        })
+        Ok(Self { seconds: minutes * 60 })
     }
 
     fn filter(&self, _: &Context, job: &Job, node: &Node) -> Verdict {
@@ -75,9 +70,7 @@ mod tests {
 
     fn codes(waited: i32) -> Vec<i32> {
         let with = |groups: [i32; 2], free| -> NodeSpec {
-            groups.iter().fold(node(), |n, group| {
-                n.card(card().link_group(*group).free(free))
-            })
+            groups.iter().fold(node(), |n, group| n.card(card().link_group(*group).free(free)))
         };
         let nodes = [with([1, 1], 1000), with([1, 2], 1000), with([1, 1], 400)];
         let tester = Tester::new(&native(), "{}").unwrap();

@@ -63,10 +63,7 @@ impl Reader<'_> {
     }
 
     fn error(&self, expected: &str) -> String {
-        format!(
-            "configuration, character {}: expected {expected}",
-            self.at + 1
-        )
+        format!("configuration, character {}: expected {expected}", self.at + 1)
     }
 
     fn expect(&mut self, c: char) -> Result<(), String> {
@@ -91,11 +88,7 @@ impl Reader<'_> {
     }
 
     fn next(&mut self, expected: &str) -> Result<char, String> {
-        let c = self
-            .rest()
-            .chars()
-            .next()
-            .ok_or_else(|| self.error(expected))?;
+        let c = self.rest().chars().next().ok_or_else(|| self.error(expected))?;
         self.at += c.len_utf8();
         Ok(c)
     }
@@ -126,10 +119,7 @@ impl Reader<'_> {
             Some('"') => Ok(Value::Text(self.string()?)),
             Some('{' | '[') => self.skip(),
             _ => {
-                let word = self
-                    .rest()
-                    .split([',', '}', ']', ' ', '\n', '\t', '\r'])
-                    .next();
+                let word = self.rest().split([',', '}', ']', ' ', '\n', '\t', '\r']).next();
                 let word = word.unwrap_or("").to_owned();
                 self.at += word.len();
                 match word.as_str() {
@@ -178,14 +168,8 @@ mod tests {
             ("[1]", "configuration, character 1: expected {"),
             (r#"{"a" 1}"#, "configuration, character 6: expected :"),
             (r#"{"a": 1"#, "configuration, character 8: expected }"),
-            (
-                r#"{"a": x}"#,
-                "configuration, character 8: expected a value",
-            ),
-            (
-                r#"{"a": "x"#,
-                "configuration, character 9: expected a closing \"",
-            ),
+            (r#"{"a": x}"#, "configuration, character 8: expected a value"),
+            (r#"{"a": "x"#, "configuration, character 9: expected a closing \""),
             (r#"{"a": [1}"#, "configuration, character 10: expected }"),
             (r"{} x", "configuration, character 4: expected the end"),
         ] {

@@ -14,23 +14,9 @@ pub struct JobSpec(Owned);
 /// A job to set values on.
 #[must_use]
 pub fn job() -> JobSpec {
-    let fixed = [
-        (JOB_ID, 1),
-        (JOB_KIND, 2),
-        (JOB_PRIORITY, 50),
-        (JOB_MEMBERS, 1),
-    ];
-    let asked = [
-        (JOB_MIN_MEMBERS, 1),
-        (JOB_CARDS, 0),
-        (JOB_CARD_MILLI, 0),
-        (JOB_CARD_MIB, 0),
-    ];
-    let mut columns: Owned = fixed
-        .into_iter()
-        .chain(asked)
-        .map(|(id, v)| (id, vec![v]))
-        .collect();
+    let fixed = [(JOB_ID, 1), (JOB_KIND, 2), (JOB_PRIORITY, 50), (JOB_MEMBERS, 1)];
+    let asked = [(JOB_MIN_MEMBERS, 1), (JOB_CARDS, 0), (JOB_CARD_MILLI, 0), (JOB_CARD_MIB, 0)];
+    let mut columns: Owned = fixed.into_iter().chain(asked).map(|(id, v)| (id, vec![v])).collect();
     columns.insert(JOB_MODELS, Vec::new());
     columns.insert(JOB_WHOLE_CARDS, vec![0]);
     JobSpec(columns)
@@ -53,17 +39,13 @@ impl JobSpec {
     /// Whole cards.
     #[must_use]
     pub fn whole(self, cards: i32) -> Self {
-        self.set(JOB_CARDS, cards)
-            .set(JOB_CARD_MILLI, 1000)
-            .set(JOB_WHOLE_CARDS, 1)
+        self.set(JOB_CARDS, cards).set(JOB_CARD_MILLI, 1000).set(JOB_WHOLE_CARDS, 1)
     }
 
     /// Memory of each card in MiB; the share follows from it.
     #[must_use]
     pub fn card_memory(self, cards: i32, mib: i32) -> Self {
-        self.set(JOB_CARDS, cards)
-            .set(JOB_CARD_MILLI, 0)
-            .set(JOB_CARD_MIB, mib)
+        self.set(JOB_CARDS, cards).set(JOB_CARD_MILLI, 0).set(JOB_CARD_MIB, mib)
     }
 
     /// CPU in milli-cores.
@@ -93,11 +75,7 @@ impl JobSpec {
 
 /// The rows of `rank`: lists have no rows there, `job-order` is the position.
 pub(super) fn table(jobs: &[JobSpec]) -> Owned {
-    let mut table: Owned = jobs
-        .iter()
-        .flat_map(|j| j.0.keys())
-        .map(|id| (*id, vec![]))
-        .collect();
+    let mut table: Owned = jobs.iter().flat_map(|j| j.0.keys()).map(|id| (*id, vec![])).collect();
     table.remove(&JOB_MODELS);
     table.insert(JOB_ORDER, Vec::new());
     for (row, job) in (0..).zip(jobs) {

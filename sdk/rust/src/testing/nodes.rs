@@ -18,12 +18,8 @@ pub struct CardSpec(BTreeMap<u32, i32>);
 /// A card to set values on.
 #[must_use]
 pub fn card() -> CardSpec {
-    let values = [
-        (CARD_FREE, 1000),
-        (CARD_MEMORY_TOTAL, 81_920),
-        (CARD_HEALTHY, 1),
-        (CARD_NUMA, -1),
-    ];
+    let values =
+        [(CARD_FREE, 1000), (CARD_MEMORY_TOTAL, 81_920), (CARD_HEALTHY, 1), (CARD_NUMA, -1)];
     CardSpec(values.into())
 }
 
@@ -44,8 +40,7 @@ impl CardSpec {
     /// Memory and free memory in MiB.
     #[must_use]
     pub fn memory(self, total: i32, free: i32) -> Self {
-        self.set(CARD_MEMORY_TOTAL, total)
-            .set(CARD_MEMORY_FREE, free)
+        self.set(CARD_MEMORY_TOTAL, total).set(CARD_MEMORY_FREE, free)
     }
 
     /// Whether it may be used.
@@ -65,18 +60,12 @@ impl CardSpec {
     }
 
     fn model(&self, node: &NodeSpec) -> i32 {
-        self.0
-            .get(&CARD_MODEL)
-            .copied()
-            .unwrap_or_else(|| node.value(NODE_MODEL))
+        self.0.get(&CARD_MODEL).copied().unwrap_or_else(|| node.value(NODE_MODEL))
     }
 
     fn memory_free(&self) -> i32 {
         let share = i64::from(self.get(CARD_MEMORY_TOTAL)) * i64::from(self.get(CARD_FREE)) / 1000;
-        self.0
-            .get(&CARD_MEMORY_FREE)
-            .copied()
-            .unwrap_or(share as i32)
+        self.0.get(&CARD_MEMORY_FREE).copied().unwrap_or(share as i32)
     }
 }
 
@@ -117,8 +106,7 @@ impl NodeSpec {
     /// Memory and free memory in MiB.
     #[must_use]
     pub fn memory(self, total: i32, free: i32) -> Self {
-        self.set(NODE_MEMORY_TOTAL, total)
-            .set(NODE_MEMORY_FREE, free)
+        self.set(NODE_MEMORY_TOTAL, total).set(NODE_MEMORY_FREE, free)
     }
 
     /// Model of its cards, save those that say their own.
@@ -206,11 +194,7 @@ const CARDS: [u32; 9] = [
 /// The table of a call.
 pub(super) fn table(nodes: &[NodeSpec]) -> Owned {
     let given = nodes.iter().flat_map(|node| node.values.keys().copied());
-    let mut table: Owned = given
-        .chain(SUMS)
-        .chain(CARDS)
-        .map(|id| (id, Vec::new()))
-        .collect();
+    let mut table: Owned = given.chain(SUMS).chain(CARDS).map(|id| (id, Vec::new())).collect();
     let (mut offsets, mut link_offsets, mut links) = (vec![0], vec![0], Vec::new());
     for node in nodes {
         for (id, column) in &mut table {
@@ -223,17 +207,8 @@ pub(super) fn table(nodes: &[NodeSpec]) -> Owned {
         }
         offsets.push(offsets.last().unwrap_or(&0) + node.cards.len() as i32);
         let pairs = node.cards.len() * node.cards.len();
-        assert!(
-            node.links.is_empty() || node.links.len() == pairs,
-            "links are cards × cards"
-        );
-        links.extend(
-            node.links
-                .iter()
-                .copied()
-                .chain(std::iter::repeat(0))
-                .take(pairs),
-        );
+        assert!(node.links.is_empty() || node.links.len() == pairs, "links are cards × cards");
+        links.extend(node.links.iter().copied().chain(std::iter::repeat(0)).take(pairs));
         link_offsets.push(links.len() as i32);
     }
     table.insert(CARD_OFFSETS, offsets);

@@ -19,10 +19,7 @@ pub fn group(name: &str) -> RowSpec {
 /// A medium training job of one whole card that could be evicted.
 #[must_use]
 pub fn unit(job: i32) -> RowSpec {
-    let spec = RowSpec::default()
-        .set(UNIT_JOB, job)
-        .set(UNIT_KIND, 2)
-        .set(UNIT_PRIORITY, 50);
+    let spec = RowSpec::default().set(UNIT_JOB, job).set(UNIT_KIND, 2).set(UNIT_PRIORITY, 50);
     spec.set(UNIT_MEMBERS, 1).set(UNIT_MILLI, 1000)
 }
 
@@ -37,16 +34,9 @@ impl RowSpec {
 
 /// The table of a call.
 pub(super) fn table(rows: &[RowSpec]) -> Owned {
-    let mut table: Owned = rows
-        .iter()
-        .flat_map(|r| r.0.keys())
-        .map(|id| (*id, vec![]))
-        .collect();
+    let mut table: Owned = rows.iter().flat_map(|r| r.0.keys()).map(|id| (*id, vec![])).collect();
     for (id, column) in &mut table {
-        column.extend(
-            rows.iter()
-                .map(|row| row.0.get(id).copied().unwrap_or(absent(*id))),
-        );
+        column.extend(rows.iter().map(|row| row.0.get(id).copied().unwrap_or(absent(*id))));
     }
     table
 }
