@@ -1,2 +1,24 @@
-//! The binary.
-fn main() {}
+//! The one binary of Crater.
+
+#![forbid(unsafe_code)]
+
+mod cli;
+mod exit;
+mod loader;
+mod policy;
+mod progress;
+mod simulate;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // A child that only compiles a policy does so before anything else.
+    crater_policy::child::run_if_asked();
+    let cli = cli::Cli::parse();
+    let done = match cli.command {
+        cli::Command::Simulate(command) => simulate::run(command),
+        cli::Command::Policy(command) => policy::run(&command),
+    };
+    exit::code(done)
+}

@@ -1,0 +1,184 @@
+//! The command line.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+/// One pool of GPU, CPU, memory and disk IO for training and inference.
+#[derive(Debug, Parser)]
+#[command(name = "crater", version, about, arg_required_else_help = true)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run the scheduler on clusters that exist only here
+    #[command(subcommand)]
+    Simulate(Simulate),
+    /// Look at policies
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+}
+
+/// Simulations.
+#[derive(Debug, Subcommand)]
+pub enum Simulate {
+    /// Schedule a workload as large as the published one while its policy is swapped
+    #[command(after_help = DEMO_HELP)]
+    Demo(Demo),
+    /// Repeat the published GPU-sharing experiment (USENIX ATC'23)
+    #[command(after_help = YARDSTICK_HELP)]
+    Yardstick(Yardstick),
+    /// Print the published table beside ours: 6 policies on every trace in the folder
+    Table(Table),
+    /// Play scenario files and check what they expect
+    #[command(after_help = "Example:\n  crater simulate scenario tests/scenarios\n\nThe format: docs/scenarios.md")]
+    Scenario(Scenario),
+}
+
+const DEMO_HELP: &str = "Examples:
+  crater simulate demo
+  crater simulate demo --swap 50=spread --html report.html
+  crater simulate demo --data traces/openb --policy bestfit --swap 60=fgd";
+
+const YARDSTICK_HELP: &str = "Examples:
+  crater simulate yardstick --data traces/openb --trace default --policy fgd --seeds 42-51
+  crater simulate yardstick --data traces/openb --trace multigpu50 --policy my-policy.wasm --format json
+The traces: cluster-trace-gpu-v2023 of Alibaba's clusterdata, in CSV files.";
+
+/// Where output goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// For people
+    Table,
+    /// For programs
+    Json,
+}
+
+/// `simulate demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// Folder with the published traces; without it a workload of the same kind is generated
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Trace in that folder
+    #[arg(long, value_name = "NAME", default_value = "default", requires = "data")]
+    pub trace: String,
+    /// Policy at the start: a built-in name or a component
+    #[arg(long, value_name = "NAME|FILE.wasm", default_value = "random")]
+    pub policy: String,
+    /// Change the policy when so many percent have arrived; may be repeated
+    #[arg(long, value_name = "PERCENT=NAME|FILE.wasm", default_values = ["30=bestfit", "60=fgd"])]
+    pub swap: Vec<String>,
+    /// Policies to set beside it, each for the whole run
+    #[arg(long, value_name = "NAME|FILE.wasm", default_values = ["bestfit", "fgd"])]
+    pub beside: Vec<String>,
+    /// Nodes of the generated cluster
+    #[arg(long, default_value_t = 1213, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub nodes: u32,
+    /// Random seed
+    #[arg(long, default_value_t = 42)]
+    pub seed: u64,
+    /// Also write a page with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// `simulate yardstick`.
+#[derive(Debug, Args)]
+pub struct Yardstick {
+    /// Folder with the published traces [env: CRATER_TRACES]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Trace in that folder
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub trace: String,
+    /// Policy: a built-in name or a component
+    #[arg(long, value_name = "NAME|FILE.wasm", default_value = "fgd")]
+    pub policy: String,
+    /// The policy's configuration
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub policy_config: String,
+    /// Seeds, one or a range
+    #[arg(long, value_name = "A-B", default_value = "42-51")]
+    pub seeds: String,
+    /// Threads, one a seed
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: u16,
+    /// Ask the policy about every node each time
+    #[arg(long)]
+    pub no_cache: bool,
+    /// Also write a page with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// `simulate table`.
+#[derive(Debug, Args)]
+pub struct Table {
+    /// Folder with the published traces [env: CRATER_TRACES]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// The published figures: a CSV file with trace, policy, arrived_pct, unalloc_mean
+    #[arg(long, value_name = "FILE")]
+    pub published: PathBuf,
+    /// Traces; all in the folder without it
+    #[arg(long, value_name = "NAME")]
+    pub trace: Vec<String>,
+    /// Policies
+    #[arg(long, value_name = "NAME", default_values = ["random", "dotprod", "clustering", "packing", "bestfit", "fgd"])]
+    pub policy: Vec<String>,
+    /// Seeds, one or a range
+    #[arg(long, value_name = "A-B", default_value = "42-51")]
+    pub seeds: String,
+    /// Threads, one a seed
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: u16,
+    /// Also write the table as Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+}
+
+/// `simulate scenario`.
+#[derive(Debug, Args)]
+pub struct Scenario {
+    /// Files, or folders of files that end in .scenario
+    #[arg(required = true, value_name = "FILE|DIR")]
+    pub paths: Vec<PathBuf>,
+    /// Print what happened, also when all is well
+    #[arg(long)]
+    pub verbose: bool,
+}
+
+/// Looking at policies.
+#[derive(Debug, Subcommand)]
+pub enum PolicyCommand {
+    /// List the policies that this binary brings along
+    List,
+    /// Load a component as a queue would and say what it is, or why it is refused
+    #[command(after_help = "Example:\n  crater policy check my-policy.wasm --config '{\"by\":\"nodes\"}'")]
+    Check(Check),
+}
+
+/// `policy check`.
+#[derive(Debug, Args)]
+pub struct Check {
+    /// A component or a built-in name
+    #[arg(value_name = "FILE.wasm|NAME")]
+    pub policy: String,
+    /// A configuration to try
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub config: String,
+    /// Output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}

@@ -1,0 +1,69 @@
+//! `crater policy`.
+
+use crate::cli::{Check, Format, PolicyCommand};
+use crate::loader::{BUILT_IN, Loader, config};
+use comfy_table::{ContentArrangement, Table, presets};
+use crater_engine::{Policy, Strings};
+use crater_model::columns;
+use std::sync::Arc;
+
+/// Runs the command.
+pub fn run(command: &PolicyCommand) -> anyhow::Result<()> {
+    match command {
+        PolicyCommand::List => list(),
+        PolicyCommand::Check(args) => check(args),
+    }
+}
+
+fn list() -> anyhow::Result<()> {
+    let loader = Loader::new(Arc::new(Strings::default()))?;
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(["NAME", "VERSION", "DECIDES", "BYTES"]);
+    for (name, bytes) in BUILT_IN {
+        let loaded = loader.load(name)?;
+        let manifest = loaded.manifest();
+        let exports: Vec<_> = manifest.exports.iter().map(|i| i.name()).collect();
+        table.add_row([*name, &manifest.version, &exports.join(" "), &bytes.len().to_string()]);
+    }
+    println!("{table}");
+    Ok(())
+}
+
+fn check(args: &Check) -> anyhow::Result<()> {
+    config(&args.config)?;
+    let loader = Loader::new(Arc::new(Strings::default()))?;
+    let state = crater_engine::State::new(loader.strings().clone());
+    let facts = crater_engine::facts::facts(&[], &state);
+    let policy = loader.policy(&args.policy, &args.config, &facts)?;
+    let manifest = policy.manifest();
+    let wants: Vec<String> = manifest
+        .wants
+        .iter()
+        .map(|id| columns::info(*id).map_or_else(|| id.to_string(), |i| i.name.to_owned()))
+        .collect();
+    let exports: Vec<_> = manifest.exports.iter().map(|i| i.name()).collect();
+    match args.format {
+        Format::Json => println!(
+            "{}",
+            serde_json::json!({
+                "name": manifest.name,
+                "version": manifest.version,
+                "digest": policy.digest(),
+                "decides": exports,
+                "wants": wants,
+                "labels": manifest.labels,
+            })
+        ),
+        Format::Table => {
+            println!("name     {} {}", manifest.name, manifest.version);
+            println!("digest   {}", policy.digest());
+            println!("decides  {}", exports.join(" "));
+            println!("wants    {}", wants.join(" "));
+            if !manifest.labels.is_empty() {
+                println!("labels   {}", manifest.labels.join(" "));
+            }
+        }
+    }
+    Ok(())
+}
