@@ -41,9 +41,7 @@ fn line(command: &Command) -> String {
 
 /// Runs it with its output shown, and fails if it fails.
 pub fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("starting {}", line(command)))?;
+    let status = command.status().with_context(|| format!("starting {}", line(command)))?;
     if !status.success() {
         bail!("{} ended with {status}", line(command));
     }
@@ -52,9 +50,7 @@ pub fn run(command: &mut Command) -> Result<()> {
 
 /// Runs it with its output kept, and shows that only if it fails.
 pub fn run_quietly(command: &mut Command) -> Result<()> {
-    let out = command
-        .output()
-        .with_context(|| format!("starting {}", line(command)))?;
+    let out = command.output().with_context(|| format!("starting {}", line(command)))?;
     if !out.status.success() {
         bail!(
             "{} ended with {}\n{}{}",
@@ -70,16 +66,12 @@ pub fn run_quietly(command: &mut Command) -> Result<()> {
 /// What it prints, if it can be run and succeeds.
 pub fn output(command: &mut Command) -> Option<String> {
     let out = command.output().ok()?;
-    out.status
-        .success()
-        .then(|| String::from_utf8_lossy(&out.stdout).trim().to_string())
+    out.status.success().then(|| String::from_utf8_lossy(&out.stdout).trim().to_string())
 }
 
 /// Runs it for at most so long; `None` when it was ended.
 pub fn run_within(command: &mut Command, limit: Duration) -> Result<Option<ExitStatus>> {
-    let mut child = command
-        .spawn()
-        .with_context(|| format!("starting {}", line(command)))?;
+    let mut child = command.spawn().with_context(|| format!("starting {}", line(command)))?;
     let start = Instant::now();
     loop {
         if let Some(status) = child.try_wait()? {
@@ -97,19 +89,13 @@ pub fn run_within(command: &mut Command, limit: Duration) -> Result<Option<ExitS
 /// The program of that name on the search path.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(|file| file.is_file())
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
 /// The program of that name in a folder, else on the search path.
 pub fn find_in(folder: &Path, program: &str) -> Option<PathBuf> {
     let here = folder.join(program);
-    if here.is_file() {
-        Some(here)
-    } else {
-        find(program)
-    }
+    if here.is_file() { Some(here) } else { find(program) }
 }
 
 #[cfg(test)]

@@ -110,10 +110,7 @@ mod tests {
 
     #[test]
     fn reads_versions() {
-        assert_eq!(
-            version_of("rustc 1.96.0 (ac68faa20 2026-05-25)"),
-            Some((1, 96))
-        );
+        assert_eq!(version_of("rustc 1.96.0 (ac68faa20 2026-05-25)"), Some((1, 96)));
         assert_eq!(version_of("rustc"), None);
     }
 }

@@ -15,32 +15,16 @@ pub fn run_all(root: &Path) -> Result<()> {
     let checks: [Check; 5] = [
         ("contract", |root| contract::run(root, true)),
         ("tidy", tidy::check),
-        ("format", |root| {
-            run(cargo(root).args(["fmt", "--all", "--check"]))
-        }),
+        ("format", |root| run(cargo(root).args(["fmt", "--all", "--check"]))),
         ("licences, bans and sources", |root| {
             // The advisory database is fetched from elsewhere; a job that has
             // the network asks it.
-            let checks = [
-                "deny",
-                "--log-level",
-                "error",
-                "check",
-                "bans",
-                "licenses",
-                "sources",
-            ];
+            let checks = ["deny", "--log-level", "error", "check", "bans", "licenses", "sources"];
             run(cargo(root).args(checks))
         }),
         ("clippy", |root| {
             // In the profile of the tests: build scripts and macros are shared.
-            let what = [
-                "clippy",
-                "--release",
-                "--quiet",
-                "--workspace",
-                "--all-targets",
-            ];
+            let what = ["clippy", "--release", "--quiet", "--workspace", "--all-targets"];
             run(cargo(root).args(what).args(["--", "-D", "warnings"]))
         }),
     ];

@@ -9,19 +9,12 @@ const LABEL_ABOUT: &str =
 
 /// The first sentence of what a constant is, and its unit and shape.
 fn about(column: &Column) -> (&str, String) {
-    (
-        &column.about,
-        format!("Unit: {}; {}.", column.unit, column.shape.meaning()),
-    )
+    (&column.about, format!("Unit: {}; {}.", column.unit, column.shape.meaning()))
 }
 
 /// Words as they may stand in a Rust doc comment.
 fn rust_doc(words: &str) -> String {
-    words
-        .replace('[', "\\[")
-        .replace(']', "\\]")
-        .replace('<', "\\<")
-        .replace('>', "\\>")
+    words.replace('[', "\\[").replace(']', "\\]").replace('<', "\\<").replace('>', "\\>")
 }
 
 fn rust_constants(spec: &Spec) -> String {
@@ -38,10 +31,7 @@ fn rust_constants(spec: &Spec) -> String {
             column.id
         );
     }
-    let _ = write!(
-        out,
-        "\n/// {LABEL_ABOUT}\npub const FIRST_LABEL: u32 = {FIRST_LABEL};\n"
-    );
+    let _ = write!(out, "\n/// {LABEL_ABOUT}\npub const FIRST_LABEL: u32 = {FIRST_LABEL};\n");
     for option in &spec.options {
         let _ = write!(
             out,
@@ -104,12 +94,7 @@ pub enum TableKind {
 ",
     );
     for table in &spec.tables {
-        let _ = write!(
-            out,
-            "    /// {}\n    {},\n",
-            rust_doc(&table.about),
-            table.variant()
-        );
+        let _ = write!(out, "    /// {}\n    {},\n", rust_doc(&table.about), table.variant());
     }
     out.push_str(
         "}
@@ -163,20 +148,14 @@ pub fn option(id: u32) -> Option<&'static OptionInfo> {
     }
     out.push_str("];\n\n/// Every option, ascending by id.\n#[rustfmt::skip]\npub static OPTIONS: &[OptionInfo] = &[\n");
     for option in &spec.options {
-        let _ = writeln!(
-            out,
-            "    OptionInfo {{ id: {}, name: {:?} }},",
-            option.id, option.name
-        );
+        let _ = writeln!(out, "    OptionInfo {{ id: {}, name: {:?} }},", option.id, option.name);
     }
     out.push_str("];\n");
     out
 }
 
 fn row(table: &Table, column: &Column) -> String {
-    let offsets = table
-        .offsets(column)
-        .map_or("None".into(), |o| format!("Some({})", o.id));
+    let offsets = table.offsets(column).map_or("None".into(), |o| format!("Some({})", o.id));
     format!(
         "    ColumnInfo {{ id: {}, name: {:?}, table: TableKind::{}, shape: Shape::{}, \
          depends: Depends::{}, settable: {}, offsets: {offsets}, unit: {:?} }},\n",
@@ -197,12 +176,8 @@ pub fn python(spec: &Spec) -> String {
         let _ = write!(out, "\n# {}: {}\n", table.name, table.about);
         for column in &table.columns {
             let (about, unit) = about(column);
-            let _ = write!(
-                out,
-                "\n#: {about} {unit}\n{} = {}\n",
-                constant(&column.name),
-                column.id
-            );
+            let _ =
+                write!(out, "\n#: {about} {unit}\n{} = {}\n", constant(&column.name), column.id);
         }
     }
     let _ = write!(

@@ -18,10 +18,7 @@ pub fn run(root: &Path, check: bool) -> Result<()> {
         ("sdk/rust/src/columns.rs", code::rust_guest(&spec)),
         ("sdk/python/crater_columns.py", code::python(&spec)),
         ("sdk/js/columns.mjs", code::javascript(&spec)),
-        (
-            "docs/contract.md",
-            page::page(&spec, &root.join("wit/policy.wit"))?,
-        ),
+        ("docs/contract.md", page::page(&spec, &root.join("wit/policy.wit"))?),
     ];
     let mut stale = Vec::new();
     for (name, text) in files {
@@ -35,10 +32,7 @@ pub fn run(root: &Path, check: bool) -> Result<()> {
         }
     }
     if !stale.is_empty() {
-        bail!(
-            "out of step with wit/: {}; run `cargo xtask contract`",
-            stale.join(", ")
-        );
+        bail!("out of step with wit/: {}; run `cargo xtask contract`", stale.join(", "));
     }
     Ok(())
 }

@@ -34,11 +34,7 @@ pub fn page(spec: &Spec, wit: &Path) -> Result<String> {
          compared for equality. The constants of the SDKs are the names in upper case with \
          underscores: `",
     );
-    let example = spec
-        .tables
-        .iter()
-        .flat_map(|t| &t.columns)
-        .find(|c| c.name == "job-cpu");
+    let example = spec.tables.iter().flat_map(|t| &t.columns).find(|c| c.name == "job-cpu");
     out.push_str(&example.map_or_else(|| "JOB_CPU".into(), |c| constant(&c.name)));
     out.push_str("`.\n\n");
     for table in &spec.tables {
@@ -47,13 +43,7 @@ pub fn page(spec: &Spec, wit: &Path) -> Result<String> {
     out.push_str("## Options\n\nIds and values of the manifest's `options`; constants begin with `OPTION_`.\n\n");
     out.push_str("| id | name | meaning |\n|---:|---|---|\n");
     for option in &spec.options {
-        let _ = writeln!(
-            out,
-            "| {} | `{}` | {} |",
-            option.id,
-            option.name,
-            cell(&option.about)
-        );
+        let _ = writeln!(out, "| {} | `{}` | {} |", option.id, option.name, cell(&option.about));
     }
     Ok(out)
 }
@@ -61,21 +51,12 @@ pub fn page(spec: &Spec, wit: &Path) -> Result<String> {
 fn columns(out: &mut String, table: &Table) {
     let nodes = table.columns.iter().any(|c| c.depends.is_some());
     let _ = write!(out, "### {}\n\n{}\n\n", table.name, table.about);
-    let (head, line) = if nodes {
-        (" depends |", "---|")
-    } else {
-        ("", "")
-    };
-    let _ = write!(
-        out,
-        "| id | name | unit | shape |{head} meaning |\n|---:|---|---|---|{line}---|\n"
-    );
+    let (head, line) = if nodes { (" depends |", "---|") } else { ("", "") };
+    let _ =
+        write!(out, "| id | name | unit | shape |{head} meaning |\n|---:|---|---|---|{line}---|\n");
     for column in &table.columns {
-        let depends = if nodes {
-            format!(" {} |", table.depends(column).word())
-        } else {
-            String::new()
-        };
+        let depends =
+            if nodes { format!(" {} |", table.depends(column).word()) } else { String::new() };
         let set = if column.set { " *Settable.*" } else { "" };
         let _ = writeln!(
             out,
@@ -96,17 +77,11 @@ fn cell(words: &str) -> String {
 }
 
 fn docs(docs: &Docs) -> String {
-    docs.contents
-        .as_ref()
-        .map_or_else(String::new, |d| format!("{}\n\n", d.trim_end()))
+    docs.contents.as_ref().map_or_else(String::new, |d| format!("{}\n\n", d.trim_end()))
 }
 
 fn interface(out: &mut String, resolve: &Resolve, interface: &Interface) {
-    let _ = write!(
-        out,
-        "### `{}`\n\n",
-        interface.name.as_deref().unwrap_or_default()
-    );
+    let _ = write!(out, "### `{}`\n\n", interface.name.as_deref().unwrap_or_default());
     out.push_str(&docs(&interface.docs));
     for (name, id) in &interface.types {
         let def = &resolve.types[*id];
@@ -140,24 +115,15 @@ fn definition(out: &mut String, resolve: &Resolve, name: &str, def: &TypeDef) {
         }
         out.push('\n');
     } else {
-        let _ = write!(
-            out,
-            "```wit\ntype {name} = {}\n```\n\n",
-            kind(resolve, &def.kind)
-        );
+        let _ = write!(out, "```wit\ntype {name} = {}\n```\n\n", kind(resolve, &def.kind));
         out.push_str(&docs(&def.docs));
     }
 }
 
 fn signature(resolve: &Resolve, function: &Function) -> String {
-    let params: Vec<_> = function
-        .params
-        .iter()
-        .map(|p| format!("{}: {}", p.name, ty(resolve, p.ty)))
-        .collect();
-    let result = function
-        .result
-        .map_or_else(String::new, |r| format!(" -> {}", ty(resolve, r)));
+    let params: Vec<_> =
+        function.params.iter().map(|p| format!("{}: {}", p.name, ty(resolve, p.ty))).collect();
+    let result = function.result.map_or_else(String::new, |r| format!(" -> {}", ty(resolve, r)));
     format!("{}: func({}){result}", function.name, params.join(", "))
 }
 

@@ -156,11 +156,7 @@ impl Table {
         self.columns
             .iter()
             .filter(|c| c.shape == Shape::Offsets)
-            .filter(|c| {
-                c.name
-                    .strip_suffix("-offsets")
-                    .is_some_and(|f| column.name.starts_with(f))
-            })
+            .filter(|c| c.name.strip_suffix("-offsets").is_some_and(|f| column.name.starts_with(f)))
             .max_by_key(|c| c.name.len())
     }
 }
@@ -176,18 +172,14 @@ impl Spec {
         let text =
             std::fs::read_to_string(path).with_context(|| format!("reading {}", path.display()))?;
         let spec: Self = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
-        spec.check()
-            .with_context(|| format!("in {}", path.display()))?;
+        spec.check().with_context(|| format!("in {}", path.display()))?;
         Ok(spec)
     }
 
     /// All columns with their tables, by id.
     pub fn columns(&self) -> Vec<(&Table, &Column)> {
-        let mut all: Vec<_> = self
-            .tables
-            .iter()
-            .flat_map(|t| t.columns.iter().map(move |c| (t, c)))
-            .collect();
+        let mut all: Vec<_> =
+            self.tables.iter().flat_map(|t| t.columns.iter().map(move |c| (t, c))).collect();
         all.sort_by_key(|(_, c)| c.id);
         all
     }
@@ -198,25 +190,13 @@ impl Spec {
         let mut tables = BTreeSet::new();
         for table in &self.tables {
             name_is_plain(&table.name)?;
-            ensure!(
-                tables.insert(&table.name),
-                "table {} is there twice",
-                table.name
-            );
+            ensure!(tables.insert(&table.name), "table {} is there twice", table.name);
             for column in &table.columns {
                 name_is_plain(&column.name)?;
                 if let Some(other) = ids.insert(column.id, &column.name) {
-                    bail!(
-                        "id {} is given to {other} and to {}",
-                        column.id,
-                        column.name
-                    );
+                    bail!("id {} is given to {other} and to {}", column.id, column.name);
                 }
-                ensure!(
-                    names.insert(&column.name),
-                    "the name {} is given twice",
-                    column.name
-                );
+                ensure!(names.insert(&column.name), "the name {} is given twice", column.name);
                 ensure!(
                     (1..FIRST_LABEL).contains(&column.id),
                     "id {} of {} is outside 1–{}",
@@ -252,17 +232,9 @@ impl Spec {
         for option in &self.options {
             name_is_plain(&option.name)?;
             if let Some(other) = options.insert(option.id, &option.name) {
-                bail!(
-                    "option {} is given to {other} and to {}",
-                    option.id,
-                    option.name
-                );
+                bail!("option {} is given to {other} and to {}", option.id, option.name);
             }
-            ensure!(
-                names.insert(&option.name),
-                "the name {} is given twice",
-                option.name
-            );
+            ensure!(names.insert(&option.name), "the name {} is given twice", option.name);
         }
         Ok(())
     }
@@ -271,9 +243,7 @@ impl Spec {
 fn name_is_plain(name: &str) -> Result<()> {
     let plain = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_lowercase())
-            && part
-                .chars()
-                .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+            && part.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
     };
     ensure!(name.split('-').all(plain), "{name:?} is not kebab-case");
     Ok(())
@@ -285,9 +255,7 @@ mod tests {
 
     fn check(text: &str) -> String {
         let spec: Spec = toml::from_str(text).unwrap();
-        spec.check()
-            .err()
-            .map_or_else(String::new, |e| e.to_string())
+        spec.check().err().map_or_else(String::new, |e| e.to_string())
     }
 
     #[test]
@@ -300,14 +268,8 @@ mod tests {
         let c = r#"{ id = 2, name = "a", unit = "u", shape = "value", about = "C." }"#;
         let d = r#"{ id = 3, name = "a-d", unit = "u", shape = "ragged", about = "D." }"#;
         assert_eq!(check(&table(a)), "");
-        assert_eq!(
-            check(&table(&format!("{a},{b}"))),
-            "id 1 is given to a and to b"
-        );
-        assert_eq!(
-            check(&table(&format!("{a},{c}"))),
-            "the name a is given twice"
-        );
+        assert_eq!(check(&table(&format!("{a},{b}"))), "id 1 is given to a and to b");
+        assert_eq!(check(&table(&format!("{a},{c}"))), "the name a is given twice");
         assert_eq!(check(&table(d)), "a-d has no offsets column in its table");
     }
 }

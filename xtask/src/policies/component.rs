@@ -14,10 +14,7 @@ const IMPORTS: [&str; 3] = ["log", "strings", "types"];
 
 /// A core module with its embedded description as a component.
 pub fn wrap(module: &[u8]) -> Result<Vec<u8>> {
-    ComponentEncoder::default()
-        .module(module)?
-        .validate(true)
-        .encode()
+    ComponentEncoder::default().module(module)?.validate(true).encode()
 }
 
 /// That it exports `policy` and imports nothing that is not the contract's. The
@@ -31,19 +28,11 @@ pub fn check(component: &[u8]) -> Result<()> {
     };
     let world = &resolve.worlds[world];
     let imports = world.imports.keys().map(|k| resolve.name_world_key(k));
-    let foreign: Vec<_> = imports
-        .filter(|name| !interface(name).is_some_and(|i| IMPORTS.contains(&i)))
-        .collect();
-    ensure!(
-        foreign.is_empty(),
-        "imports what no policy may: {}",
-        foreign.join(", ")
-    );
+    let foreign: Vec<_> =
+        imports.filter(|name| !interface(name).is_some_and(|i| IMPORTS.contains(&i))).collect();
+    ensure!(foreign.is_empty(), "imports what no policy may: {}", foreign.join(", "));
     let mut exports = world.exports.keys().map(|k| resolve.name_world_key(k));
-    ensure!(
-        exports.any(|n| interface(&n) == Some("policy")),
-        "does not export `policy`"
-    );
+    ensure!(exports.any(|n| interface(&n) == Some("policy")), "does not export `policy`");
     Ok(())
 }
 
@@ -62,10 +51,7 @@ pub fn save(path: &Path, bytes: &[u8]) -> Result<()> {
     fs::write(&part, bytes).with_context(|| format!("writing {}", part.display()))?;
     fs::rename(&part, path).with_context(|| format!("writing {}", path.display()))?;
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    println!(
-        "built target/policies/{name} ({} kB)",
-        bytes.len().div_ceil(1000)
-    );
+    println!("built target/policies/{name} ({} kB)", bytes.len().div_ceil(1000));
     Ok(())
 }
 
@@ -98,9 +84,7 @@ mod tests {
     }
 
     fn refusal(world: &str) -> String {
-        check(&component(world))
-            .err()
-            .map_or_else(String::new, |e| e.to_string())
+        check(&component(world)).err().map_or_else(String::new, |e| e.to_string())
     }
 
     #[test]

@@ -20,15 +20,8 @@ pub fn build(root: &Path) -> Result<()> {
     let scripts = script::find(root)?;
 
     let mut files = BTreeSet::new();
-    for name in crates
-        .iter()
-        .map(|c| &c.folder)
-        .chain(scripts.iter().map(|s| &s.output))
-    {
-        ensure!(
-            files.insert(format!("{name}.wasm")),
-            "two policies are called {name}"
-        );
+    for name in crates.iter().map(|c| &c.folder).chain(scripts.iter().map(|s| &s.output)) {
+        ensure!(files.insert(format!("{name}.wasm")), "two policies are called {name}");
     }
     remove_others(&out, &files)?;
 
@@ -74,18 +67,11 @@ fn crates(root: &Path) -> Result<Vec<GuestCrate>> {
             };
             let manifest: Manifest = toml::from_str(&text)
                 .with_context(|| format!("in {}", folder.join("Cargo.toml").display()))?;
-            let lib = manifest.lib.unwrap_or(Lib {
-                name: None,
-                crate_type: Vec::new(),
-            });
+            let lib = manifest.lib.unwrap_or(Lib { name: None, crate_type: Vec::new() });
             if lib.crate_type.iter().any(|t| t == "cdylib") {
                 let name = lib.name.unwrap_or_else(|| manifest.package.name.clone());
                 found.push(GuestCrate {
-                    folder: folder
-                        .file_name()
-                        .unwrap_or_default()
-                        .to_string_lossy()
-                        .into_owned(),
+                    folder: folder.file_name().unwrap_or_default().to_string_lossy().into_owned(),
                     package: manifest.package.name,
                     module: name.replace('-', "_"),
                 });
@@ -108,11 +94,7 @@ fn entries(folder: &Path) -> Result<Vec<PathBuf>> {
 /// Components whose source is gone would still be found by name.
 fn remove_others(out: &Path, files: &BTreeSet<String>) -> Result<()> {
     for path in entries(out)? {
-        let name = path
-            .file_name()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let component = path.extension().is_some_and(|e| e == "wasm");
         if component && !files.contains(&name) {
             fs::remove_file(&path)?;

@@ -47,41 +47,27 @@ pub fn find(root: &Path) -> Result<Vec<Script>> {
             Some("mjs") => (Language::JavaScript, "js"),
             _ => continue,
         };
-        let stem = path
-            .file_stem()
-            .unwrap_or_default()
-            .to_string_lossy()
-            .into_owned();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let text = fs::read_to_string(&path)?;
         let exports =
             exports(&text).with_context(|| format!("in policies/examples/{stem}.{ending}"))?;
         let output = format!("{}-{ending}", stem.replace('_', "-"));
-        scripts.push(Script {
-            language,
-            path,
-            stem,
-            output,
-            exports,
-            text,
-        });
+        scripts.push(Script { language, path, stem, output, exports, text });
     }
     Ok(scripts)
 }
 
 /// The interfaces named in the head of a script.
 fn exports(text: &str) -> Result<Vec<String>> {
-    let list = text.lines().take(HEAD).find_map(|line| {
-        line.trim_start_matches(['#', '/', '*', ' '])
-            .strip_prefix("exports:")
-    });
+    let list = text
+        .lines()
+        .take(HEAD)
+        .find_map(|line| line.trim_start_matches(['#', '/', '*', ' ']).strip_prefix("exports:"));
     let Some(list) = list else {
         bail!("no comment such as `exports: policy, filter` in the first {HEAD} lines");
     };
     let names: Vec<_> = list.split(',').map(|n| n.trim().to_string()).collect();
-    ensure!(
-        names.iter().any(|n| n == "policy"),
-        "`exports:` must name `policy`"
-    );
+    ensure!(names.iter().any(|n| n == "policy"), "`exports:` must name `policy`");
     Ok(names)
 }
 
@@ -93,10 +79,7 @@ pub fn build(root: &Path, scripts: &[Script], out: &Path) -> Result<()> {
             Language::JavaScript => (guest_tools::javascript(root), versions::COMPONENTIZE_QJS),
         };
         let Some(tool) = tool else {
-            println!(
-                "skipped {}: its tool is not installed; `make setup` says why",
-                script.output
-            );
+            println!("skipped {}: its tool is not installed; `make setup` says why", script.output);
             continue;
         };
         let wit = world(root, &script.exports)?;
@@ -128,10 +111,7 @@ pub fn build(root: &Path, scripts: &[Script], out: &Path) -> Result<()> {
 /// The contract with a world of exactly these exports.
 fn world(root: &Path, exports: &[String]) -> Result<String> {
     let mut wit = fs::read_to_string(root.join("wit/policy.wit"))?;
-    let _ = write!(
-        wit,
-        "\nworld {WORLD} {{\n    import log;\n    import strings;\n"
-    );
+    let _ = write!(wit, "\nworld {WORLD} {{\n    import log;\n    import strings;\n");
     for name in exports {
         let _ = writeln!(wit, "    export {name};");
     }
@@ -174,53 +154,22 @@ fn python(
     made: &Path,
 ) -> Result<()> {
     let app = stage.join("app");
-    write_if_changed(
-        &app.join(format!("{}.py", script.stem)),
-        script.text.as_bytes(),
-    )?;
+    write_if_changed(&app.join(format!("{}.py", script.stem)), script.text.as_bytes())?;
     for (path, text) in modules {
-        write_if_changed(
-            &app.join(path.file_name().unwrap_or_default()),
-            text.as_bytes(),
-        )?;
+        write_if_changed(&app.join(path.file_name().unwrap_or_default()), text.as_bytes())?;
     }
     let mut command = clean(tool, stage);
-    command.args([
-        "--quiet",
-        "--wit-path",
-        "wit",
-        "--world",
-        WORLD,
-        "componentize",
-    ]);
-    command
-        .args([
-            "--stub-wasi",
-            "--python-path",
-            "app",
-            &script.stem,
-            "--output",
-        ])
-        .arg(made);
-    run_quietly(
-        command
-            .env("PYTHONDONTWRITEBYTECODE", "1")
-            .env_remove("VIRTUAL_ENV"),
-    )
+    command.args(["--quiet", "--wit-path", "wit", "--world", WORLD, "componentize"]);
+    command.args(["--stub-wasi", "--python-path", "app", &script.stem, "--output"]).arg(made);
+    run_quietly(command.env("PYTHONDONTWRITEBYTECODE", "1").env_remove("VIRTUAL_ENV"))
 }
 
 /// In place, since scripts import the SDK by its path.
 fn javascript(root: &Path, tool: &Path, stage: &Path, script: &Script, made: &Path) -> Result<()> {
     let mut command = clean(tool, root);
     command.arg("--wit").arg(stage.join("wit")).arg("--js");
-    command
-        .arg(script.path.strip_prefix(root)?)
-        .args(["--module-root", ".", "--world", WORLD]);
-    run_quietly(
-        command
-            .args(["--stub-wasi", "--sync", "--output"])
-            .arg(made),
-    )
+    command.arg(script.path.strip_prefix(root)?).args(["--module-root", ".", "--world", WORLD]);
+    run_quietly(command.args(["--stub-wasi", "--sync", "--output"]).arg(made))
 }
 
 #[cfg(test)]
@@ -233,10 +182,7 @@ mod tests {
             exports("\"\"\"A.\"\"\"\n# exports: policy, filter\n").unwrap(),
             ["policy", "filter"]
         );
-        assert_eq!(
-            exports("// exports: policy,score-groups").unwrap(),
-            ["policy", "score-groups"]
-        );
+        assert_eq!(exports("// exports: policy,score-groups").unwrap(), ["policy", "score-groups"]);
         assert!(exports("# exports: filter").is_err());
         assert!(exports("print()").is_err());
     }

@@ -26,16 +26,8 @@ pub fn javascript(root: &Path) -> Option<PathBuf> {
 
 /// Installs both, and says what could not be.
 pub fn install(root: &Path) {
-    report(
-        "componentize-py",
-        versions::COMPONENTIZE_PY,
-        install_python(root),
-    );
-    report(
-        "componentize-qjs",
-        versions::COMPONENTIZE_QJS,
-        install_javascript(root),
-    );
+    report("componentize-py", versions::COMPONENTIZE_PY, install_python(root));
+    report("componentize-qjs", versions::COMPONENTIZE_QJS, install_javascript(root));
 }
 
 fn report(tool: &str, version: &str, outcome: Result<()>) {
@@ -56,16 +48,11 @@ fn install_python(root: &Path) -> Result<()> {
     if find("python3").is_none() {
         bail!("python3 is missing");
     }
-    run_quietly(
-        clean("python3", root)
-            .args(["-m", "venv", "--clear"])
-            .arg(&folder),
-    )
-    .context("python3 -m venv (Debian: apt-get install python3-venv)")?;
+    run_quietly(clean("python3", root).args(["-m", "venv", "--clear"]).arg(&folder))
+        .context("python3 -m venv (Debian: apt-get install python3-venv)")?;
     let requirements = root.join("xtask/guests/requirements.txt");
     let mut pip = clean(folder.join("bin/python"), root);
-    pip.args(["-m", "pip", "install", "--quiet", "--requirement"])
-        .arg(requirements);
+    pip.args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(requirements);
     run_quietly(&mut pip)?;
     fs::write(done, REQUIREMENTS)?;
     Ok(())

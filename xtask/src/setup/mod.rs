@@ -58,14 +58,9 @@ fn add_target(root: &Path, tools: &Path) -> Result<bool> {
     if find("rustup").is_none() || fs::read_to_string(&marker).is_ok_and(|old| old == toolchain) {
         return Ok(false);
     }
-    println!(
-        "rustup target add {TARGET}, for at most {} s",
-        RUSTUP_LIMIT.as_secs()
-    );
+    println!("rustup target add {TARGET}, for at most {} s", RUSTUP_LIMIT.as_secs());
     let mut rustup = clean("rustup", root);
-    rustup
-        .args(["target", "add", TARGET])
-        .env("RUSTUP_MAX_RETRIES", "0");
+    rustup.args(["target", "add", TARGET]).env("RUSTUP_MAX_RETRIES", "0");
     let added = run_within(&mut rustup, RUSTUP_LIMIT)?.is_some_and(|status| status.success())
         && rustup_has_target(root);
     if !added {
@@ -81,9 +76,7 @@ fn install_debian(root: &Path) -> Result<()> {
     }
     let install = |root: &Path| {
         let mut command = apt_get(root);
-        command
-            .args(["install", "-y", "--no-install-recommends"])
-            .args(DEBIAN_PACKAGES);
+        command.args(["install", "-y", "--no-install-recommends"]).args(DEBIAN_PACKAGES);
         run(&mut command)
     };
     if install(root).is_ok() {
@@ -100,11 +93,7 @@ fn apt_get(root: &Path) -> Command {
         clean("apt-get", root)
     } else {
         let mut sudo = clean("sudo", root);
-        sudo.args([
-            "--non-interactive",
-            "DEBIAN_FRONTEND=noninteractive",
-            "apt-get",
-        ]);
+        sudo.args(["--non-interactive", "DEBIAN_FRONTEND=noninteractive", "apt-get"]);
         sudo
     };
     command.env("DEBIAN_FRONTEND", "noninteractive");

@@ -14,14 +14,10 @@ mod tests {
     #[test]
     fn agree_with_the_files_that_install_them() {
         let requirements = include_str!("../../guests/requirements.txt");
-        assert_eq!(
-            requirements.trim(),
-            format!("componentize-py=={}", super::COMPONENTIZE_PY)
-        );
+        assert_eq!(requirements.trim(), format!("componentize-py=={}", super::COMPONENTIZE_PY));
         let package = include_str!("../../guests/package.json");
-        assert!(package.contains(&format!(
-            "\"componentize-qjs\": \"{}\"",
-            super::COMPONENTIZE_QJS
-        )));
+        assert!(
+            package.contains(&format!("\"componentize-qjs\": \"{}\"", super::COMPONENTIZE_QJS))
+        );
     }
 }

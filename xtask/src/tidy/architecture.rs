@@ -31,9 +31,8 @@ pub fn check(root: &Path, complaints: &mut Vec<String>) -> Result<()> {
         let entry = entry?;
         let crate_path = format!("host/{}", entry.file_name().to_string_lossy());
         let is_crate = entry.path().join("Cargo.toml").is_file();
-        let is_named = named
-            .iter()
-            .any(|n| n == &crate_path || n.starts_with(&format!("{crate_path}/")));
+        let is_named =
+            named.iter().any(|n| n == &crate_path || n.starts_with(&format!("{crate_path}/")));
         if is_crate && !is_named {
             complaints.push(format!("{PAGE} does not mention {crate_path}"));
         }

@@ -65,20 +65,14 @@ pub fn check(root: &Path, complaints: &mut Vec<String>) -> Result<()> {
         if let Some(crate_name) = from.strip_prefix("host/")
             && layer(crate_name).is_none()
         {
-            complaints.push(format!(
-                "{from} has no layer: give it one in xtask/src/tidy/graph.rs"
-            ));
+            complaints.push(format!("{from} has no layer: give it one in xtask/src/tidy/graph.rs"));
         }
     }
     Ok(())
 }
 
 fn name(root: &Path, folder: &Path) -> String {
-    folder
-        .strip_prefix(root)
-        .unwrap_or(folder)
-        .to_string_lossy()
-        .into_owned()
+    folder.strip_prefix(root).unwrap_or(folder).to_string_lossy().into_owned()
 }
 
 fn layer(crate_name: &str) -> Option<usize> {
@@ -103,9 +97,9 @@ fn complaint(from: &str, dependency: &str, to: Option<&str>, dev: bool) -> Optio
         Some(Some(upper)) => (lower > upper || lower == upper && !dev)
             .then(|| format!("{from} depends on {to}: dependencies point downward only")),
         // What guests are built from knows the contract and not the host.
-        None if (from.starts_with("sdk/") || from.starts_with("policies/")) && !dev => Some(
-            format!("{from} depends on {to}: guests know the contract only"),
-        ),
+        None if (from.starts_with("sdk/") || from.starts_with("policies/")) && !dev => {
+            Some(format!("{from} depends on {to}: guests know the contract only"))
+        }
         _ => None,
     }
 }
@@ -123,10 +117,7 @@ mod tests {
         assert!(path("host/model", "host/engine").is_some());
         assert!(path("host/sim", "host/policy").is_some());
         assert!(path("sdk/rust", "host/model").is_some());
-        assert_eq!(
-            complaint("host/sim", "crater-policy", Some("host/policy"), true),
-            None
-        );
+        assert_eq!(complaint("host/sim", "crater-policy", Some("host/policy"), true), None);
         assert!(complaint("host/engine", "crater-policy", Some("host/policy"), true).is_some());
     }
 

@@ -37,16 +37,11 @@ fn long_files(root: &Path, folder: &Path, complaints: &mut Vec<String>) -> Resul
             if !NOT_OURS.contains(&name.as_ref()) {
                 long_files(root, &path, complaints)?;
             }
-        } else if path
-            .extension()
-            .is_some_and(|e| e == "rs" || e == "py" || e == "mjs")
-        {
+        } else if path.extension().is_some_and(|e| e == "rs" || e == "py" || e == "mjs") {
             let lines = fs::read_to_string(&path).map_or(0, |text| text.lines().count());
             if lines > MOST_LINES {
                 let name = path.strip_prefix(root).unwrap_or(&path).display();
-                complaints.push(format!(
-                    "{name} has {lines} lines; split it below {MOST_LINES}"
-                ));
+                complaints.push(format!("{name} has {lines} lines; split it below {MOST_LINES}"));
             }
         }
     }
