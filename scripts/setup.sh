@@ -12,6 +12,15 @@ as_root() {
 	if [ "$(id -u)" = 0 ]; then "$@"; else sudo -n "$@"; fi
 }
 
+apt_install() {
+	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "$@"
+}
+
+# A fresh container has no package lists.
+install_packages() {
+	apt_install "$@" || { as_root apt-get update && apt_install "$@"; }
+}
+
 # Packages of Debian for the commands that are not there.
 missing() {
 	has cc || printf ' build-essential'
@@ -29,23 +38,28 @@ if [ -n "$packages" ]; then
 	if has apt-get; then
 		say "apt-get install$packages"
 		# shellcheck disable=SC2086 # one word a package
-		install() { as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $packages; }
-		# A fresh container has no package lists.
-		install || { as_root apt-get update && install; } || say "apt-get failed; going on without$packages"
+		install_packages $packages || say "apt-get failed; going on without$packages"
 	else
 		say "please install what Debian calls$packages"
 	fi
-	has cc || { say "a C compiler is needed for the linker"; exit 1; }
+	has cc || { say "a C compiler is needed to link"; exit 1; }
 fi
 
 . scripts/env.sh
 if ! has cargo; then
 	say "installing rustup"
-	curl --proto '=https' --tlsv1.2 --fail --silent --show-error --retry 3 https://sh.rustup.rs |
-		sh -s -- -y --quiet --profile minimal --default-toolchain none
-	. scripts/env.sh
+	installer=$(mktemp)
+	if curl --proto '=https' --tlsv1.2 --fail --silent --show-error --max-time 60 \
+		--output "$installer" https://sh.rustup.rs &&
+		sh "$installer" -y --quiet --profile minimal --default-toolchain none; then
+		. scripts/env.sh
+	elif has apt-get; then
+		say "no rustup to be had here; taking Debian's Rust"
+		install_packages rustc-web cargo-web rust-web-src rust-web-clippy rustfmt-web lld
+	fi
+	rm -f "$installer"
 fi
-if ! cargo --version >/dev/null 2>&1; then
+if has rustup && ! cargo --version >/dev/null 2>&1; then
 	say "installing the toolchain of rust-toolchain.toml"
 	# Without a name it takes the one that the file names.
 	rustup toolchain install --profile minimal --component rustfmt --component clippy
