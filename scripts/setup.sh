@@ -55,6 +55,8 @@ if ! has cargo; then
 		. scripts/env.sh
 	elif has apt-get; then
 		say "no rustup to be had here; taking Debian's Rust"
+		# Lists of yesterday may name one that is too old.
+		as_root apt-get update || true
 		install_packages rustc-web cargo-web rust-web-src rust-web-clippy rustfmt-web lld
 	fi
 	rm -f "$installer"

@@ -74,17 +74,12 @@ fn install_debian(root: &Path) -> Result<()> {
     if find("apt-get").is_none() {
         bail!("there is no apt-get");
     }
-    let install = |root: &Path| {
-        let mut command = apt_get(root);
-        command.args(["install", "-y", "--no-install-recommends"]).args(DEBIAN_PACKAGES);
-        run(&mut command)
-    };
-    if install(root).is_ok() {
-        return Ok(());
-    }
-    // A fresh container has no package lists.
-    run(apt_get(root).arg("update"))?;
-    install(root)
+    // A fresh container has no package lists, and lists of yesterday may name a
+    // compiler that is too old. Where they cannot be had, the present ones do.
+    let _ = run(apt_get(root).args(["update", "--quiet"]));
+    let mut install = apt_get(root);
+    install.args(["install", "-y", "--no-install-recommends"]).args(DEBIAN_PACKAGES);
+    run(&mut install)
 }
 
 fn apt_get(root: &Path) -> Command {
