@@ -8,6 +8,7 @@ SHELL := /bin/sh
 # Recipes find cargo and the tools of set-up through this.
 ENV := . scripts/env.sh &&
 CRATER := target/release/crater
+TRACES := $(or $(CRATER_TRACES),$(wildcard ../shared/data))
 # Binaries land where the recipes expect them, whatever the caller's setting.
 unexport CARGO_TARGET_DIR
 
@@ -44,9 +45,10 @@ bench: policies ## measure decisions and policies
 	@echo '== bench'
 	@$(ENV) cargo run --release --quiet --package crater-bench
 
-yardstick: build ## repeat the published experiment and compare
+# Published traces are other people's: CRATER_TRACES names their folder.
+yardstick: build ## repeat the published experiment; ARGS='--policy spread --seeds 42-43'
 	@echo '== yardstick'
-	@$(CRATER) simulate yardstick
+	@$(CRATER) simulate yardstick --jobs 2 $(if $(TRACES),--data '$(TRACES)') $(ARGS)
 
 clean: ## remove what was built; the tools in .tools stay
 	rm -rf target

@@ -15,7 +15,9 @@ pub fn run_all(root: &Path) -> Result<()> {
     let checks: [Check; 5] = [
         ("contract", |root| contract::run(root, true)),
         ("tidy", tidy::check),
-        ("format", |root| run(cargo(root).args(["fmt", "--all", "--check"]))),
+        ("format (`cargo fmt --all` puts it right)", |root| {
+            run(cargo(root).args(["fmt", "--all", "--check", "--", "--files-with-diff"]))
+        }),
         ("licences, bans and sources", |root| {
             // The advisory database is fetched from elsewhere; a job that has
             // the network asks it.
