@@ -41,10 +41,7 @@ pub(crate) struct ScoresOut {
 
 /// The engine's columns as they are lowered.
 pub(crate) fn lowered(columns: &[Column]) -> Vec<(u32, &[i32])> {
-    columns
-        .iter()
-        .map(|c| (c.id, c.values.as_slice()))
-        .collect()
+    columns.iter().map(|c| (c.id, c.values.as_slice())).collect()
 }
 
 /// Parameters and answer of each function, named once: the check at loading

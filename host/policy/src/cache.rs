@@ -74,26 +74,14 @@ pub(crate) struct Cache {
 impl Cache {
     /// Opens the folder, making it and its key where they are not there.
     pub(crate) fn open(folder: &Path, engine: &Engine) -> Result<Self, CacheError> {
-        let io = |source| CacheError::Io {
-            path: folder.to_owned(),
-            source,
-        };
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(folder)
-            .map_err(io)?;
+        let io = |source| CacheError::Io { path: folder.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
         check_private(folder, "folder", |m| m.is_dir())?;
         let key = key(&folder.join(KEY))?;
         let mut hasher = Blake(blake3::Hasher::new());
         engine.precompile_compatibility_hash().hash(&mut hasher);
         let engine = hasher.0.finalize().to_hex()[..16].to_owned();
-        Ok(Self {
-            folder: folder.to_owned(),
-            key,
-            engine,
-            serial: AtomicU64::new(0),
-        })
+        Ok(Self { folder: folder.to_owned(), key, engine, serial: AtomicU64::new(0) })
     }
 
     /// The artefact of a component, if there is one that is ours.
@@ -118,15 +106,10 @@ impl Cache {
     pub(crate) fn put(&self, wasm: Digest, artefact: &Artefact) -> io::Result<()> {
         let name = self.name(wasm);
         let serial = self.serial.fetch_add(1, Ordering::Relaxed);
-        let part = self
-            .folder
-            .join(format!("{}-{serial}.part", std::process::id()));
+        let part = self.folder.join(format!("{}-{serial}.part", std::process::id()));
         let written = (|| {
-            let mut file = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(&part)?;
+            let mut file =
+                OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part)?;
             file.write_all(MAGIC)?;
             file.write_all(self.code(&name, artefact.bytes()).as_bytes())?;
             file.write_all(artefact.bytes())?;
@@ -190,29 +173,19 @@ fn check_private(
     right: impl Fn(&fs::Metadata) -> bool,
 ) -> Result<(), CacheError> {
     // A link could lead to a folder that others fill.
-    let meta = fs::symlink_metadata(path).map_err(|source| CacheError::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+    let meta = fs::symlink_metadata(path)
+        .map_err(|source| CacheError::Io { path: path.to_owned(), source })?;
     let (mode, owner) = (meta.mode() & 0o7777, meta.uid());
     if right(&meta) && mode & 0o077 == 0 && owner == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
-    Err(CacheError::NotPrivate {
-        path: path.to_owned(),
-        what,
-        mode,
-        owner,
-    })
+    Err(CacheError::NotPrivate { path: path.to_owned(), what, mode, owner })
 }
 
 /// Reads the key, or makes it. Two processes that start at once get the same:
 /// the file appears whole, and the first one stays.
 fn key(path: &Path) -> Result<[u8; 32], CacheError> {
-    let io = |source| CacheError::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let io = |source| CacheError::Io { path: path.to_owned(), source };
     if !path.try_exists().map_err(io)? {
         let mut fresh = [0; 32];
         let got = rustix::rand::getrandom(&mut fresh[..], rustix::rand::GetRandomFlags::empty())
@@ -222,15 +195,9 @@ fn key(path: &Path) -> Result<[u8; 32], CacheError> {
         }
         let part = path.with_extension(format!("{}.part", std::process::id()));
         let _ = fs::remove_file(&part);
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create_new(true)
-            .mode(0o600)
-            .open(&part)
-            .map_err(io)?;
-        file.write_all(&fresh)
-            .and_then(|()| file.sync_all())
-            .map_err(io)?;
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&part).map_err(io)?;
+        file.write_all(&fresh).and_then(|()| file.sync_all()).map_err(io)?;
         let linked = fs::hard_link(&part, path);
         fs::remove_file(&part).map_err(io)?;
         match linked {
@@ -240,9 +207,7 @@ fn key(path: &Path) -> Result<[u8; 32], CacheError> {
     }
     check_private(path, "file", fs::Metadata::is_file)?;
     let bytes = fs::read(path).map_err(io)?;
-    bytes.try_into().map_err(|_| CacheError::Key {
-        path: path.to_owned(),
-    })
+    bytes.try_into().map_err(|_| CacheError::Key { path: path.to_owned() })
 }
 
 /// BLAKE3 for `Hash`: the same in every process, unlike the standard hasher.

@@ -38,12 +38,7 @@ pub fn run_if_asked() {
 type Failed = (u8, String);
 
 fn run(args: &[String]) -> Result<(), Failed> {
-    let usage = || {
-        (
-            FAILED,
-            "expected: metering, bytes of memory, seconds".to_owned(),
-        )
-    };
+    let usage = || (FAILED, "expected: metering, bytes of memory, seconds".to_owned());
     let [metering, memory, seconds] = args else {
         return Err(usage());
     };
@@ -57,9 +52,7 @@ fn run(args: &[String]) -> Result<(), Failed> {
         .map_err(|e| (FAILED, format!("the component could not be read: {e}")))?;
     let engine = wasm_config::engine(metering)
         .map_err(|e| (FAILED, format!("no compiler for this machine: {e:#}")))?;
-    let artefact = engine
-        .precompile_component(&wasm)
-        .map_err(|e| (REFUSED, format!("{e:#}")))?;
+    let artefact = engine.precompile_component(&wasm).map_err(|e| (REFUSED, format!("{e:#}")))?;
     let mut out = std::io::stdout().lock();
     out.write_all(HEADER)
         .and_then(|()| out.write_all(&artefact))
@@ -81,13 +74,7 @@ fn confine(memory: u64, seconds: u64) -> rustix::io::Result<()> {
     for (resource, limit) in limits {
         let hard = rustix::process::getrlimit(resource).maximum;
         let limit = Some(hard.map_or(limit, |hard| hard.min(limit)));
-        rustix::process::setrlimit(
-            resource,
-            Rlimit {
-                current: limit,
-                maximum: limit,
-            },
-        )?;
+        rustix::process::setrlimit(resource, Rlimit { current: limit, maximum: limit })?;
     }
     Ok(())
 }

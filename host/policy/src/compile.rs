@@ -110,9 +110,7 @@ pub(crate) fn compile(
         Compiler::Process(program) => in_process(program, metering, wasm, limits),
         Compiler::Here => wasm_config::engine(metering)
             .and_then(|engine| engine.precompile_component(wasm))
-            .map_err(|e| CompileError::Invalid {
-                detail: cut(&format!("{e:#}")),
-            }),
+            .map_err(|e| CompileError::Invalid { detail: cut(&format!("{e:#}")) }),
     }
 }
 
@@ -123,10 +121,8 @@ fn in_process(
     limits: &Limits,
 ) -> Result<Vec<u8>, CompileError> {
     let deadline = Instant::now() + limits.compile_time;
-    let mut child = spawn(program, metering, limits).map_err(|source| CompileError::Start {
-        program: program.to_owned(),
-        source,
-    })?;
+    let mut child = spawn(program, metering, limits)
+        .map_err(|source| CompileError::Start { program: program.to_owned(), source })?;
     let stdin = child.stdin.take();
     let stdout = child.stdout.take();
     let stderr = child.stderr.take();
@@ -162,43 +158,27 @@ fn in_process(
             return Err(CompileError::TooSlow { limit });
         }
         let memory_bytes = limits.compile_memory_bytes;
-        return Err(CompileError::Died {
-            signal,
-            memory_bytes,
-            limit,
-            said,
-        });
+        return Err(CompileError::Died { signal, memory_bytes, limit, said });
     }
     if status.code() == Some(REFUSED.into()) {
         return Err(CompileError::Invalid { detail: said });
     }
     if !status.success() {
-        return Err(CompileError::Failed {
-            status: status.to_string(),
-            said,
-        });
+        return Err(CompileError::Failed { status: status.to_string(), said });
     }
     let mut output = output
         .unwrap_or_else(|_| Err(io::Error::other("the reader panicked")))
         .map_err(CompileError::Pipe)?;
     if !output.starts_with(HEADER) {
-        return Err(CompileError::NotACompiler {
-            program: program.to_owned(),
-        });
+        return Err(CompileError::NotACompiler { program: program.to_owned() });
     }
     output.drain(..HEADER.len());
     Ok(output)
 }
 
 fn spawn(program: &Path, metering: Metering, limits: &Limits) -> io::Result<Child> {
-    let cores = thread::available_parallelism()
-        .map_or(1, usize::from)
-        .min(THREADS);
-    let seconds = limits
-        .compile_time
-        .as_secs()
-        .saturating_mul(THREADS as u64)
-        .max(1);
+    let cores = thread::available_parallelism().map_or(1, usize::from).min(THREADS);
+    let seconds = limits.compile_time.as_secs().saturating_mul(THREADS as u64).max(1);
     let mut command = Command::new(program);
     command
         .arg(MARK)

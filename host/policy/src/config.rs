@@ -36,9 +36,8 @@ pub(crate) fn canonical(text: &str) -> Result<String, ConfigError> {
     if text.trim().is_empty() {
         return Ok("{}".to_owned());
     }
-    let value: Value = serde_json::from_str(text).map_err(|e| ConfigError::Syntax {
-        detail: e.to_string(),
-    })?;
+    let value: Value =
+        serde_json::from_str(text).map_err(|e| ConfigError::Syntax { detail: e.to_string() })?;
     if !value.is_object() {
         return Err(ConfigError::NoObject);
     }
@@ -92,10 +91,7 @@ mod tests {
         assert_eq!(canonical("  ").as_deref(), Ok("{}"));
         assert_eq!(canonical("[]"), Err(ConfigError::NoObject));
         assert!(matches!(canonical("{"), Err(ConfigError::Syntax { .. })));
-        assert!(matches!(
-            canonical(&" ".repeat(BYTES + 1)),
-            Err(ConfigError::TooLarge { .. })
-        ));
+        assert!(matches!(canonical(&" ".repeat(BYTES + 1)), Err(ConfigError::TooLarge { .. })));
         // As deep as the reader allows, and not deeper.
         assert!(canonical(&("{\"a\":".to_owned() + &"[".repeat(5000))).is_err());
     }

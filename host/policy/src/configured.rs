@@ -26,7 +26,7 @@ use wasmtime::component::{ComponentNamedList, Lift, Lower};
 pub struct Setting<'a> {
     /// JSON, or nothing.
     pub config: &'a str,
-    /// For `prepare`: the facts that the manifest wants.
+    /// For `prepare`, which sees those of them that the manifest wants.
     pub facts: &'a Values,
     /// The host's strings, shared with whoever makes columns.
     pub strings: Arc<Strings>,
@@ -89,10 +89,7 @@ impl Loaded {
         let limits = setting.limits.unwrap_or(code.runtime.inner().limits);
         let config = config::canonical(setting.config)?;
         let names = Arc::new(Names::new(setting.strings.clone(), limits.new_strings));
-        let shared = Shared {
-            names,
-            ..Shared::default()
-        };
+        let shared = Shared { names, ..Shared::default() };
         let prepared = prepare(&code, &limits, &shared, &config, setting.facts)?;
         let configured = Configured {
             digest: digest(code.wasm, &config, &prepared),
@@ -125,10 +122,9 @@ fn prepare(
     if code.exports.get(call).is_none() {
         return Ok(Vec::new());
     }
-    let mut instance = code
-        .start(*limits, shared.clone())
-        .map_err(ConfigureError::Start)?;
-    let facts = lowered(facts);
+    let mut instance = code.start(*limits, shared.clone()).map_err(ConfigureError::Start)?;
+    let wanted = |id| code.manifest.wants(id);
+    let facts: Vec<_> = lowered(facts).into_iter().filter(|(id, _)| wanted(*id)).collect();
     let (answer,): sig::PrepareOut = instance
         .enter::<sig::Prepare<'_>, _>(
             &code.runtime.inner().clock,
@@ -197,11 +193,8 @@ impl Configured {
     /// up, calls fail as unavailable until the next round, so that one queue's
     /// policy cannot slow the others' rounds. `None` takes the budget away.
     pub fn start_round(&self, budget: Option<Duration>) {
-        let ns = budget.map_or(u64::MAX, |b| {
-            u64::try_from(b.as_nanos()).unwrap_or(u64::MAX)
-        });
-        self.round_from_ns
-            .store(self.meter.guest_ns(), Ordering::Relaxed);
+        let ns = budget.map_or(u64::MAX, |b| u64::try_from(b.as_nanos()).unwrap_or(u64::MAX));
+        self.round_from_ns.store(self.meter.guest_ns(), Ordering::Relaxed);
         self.round_ns.store(ns, Ordering::Relaxed);
     }
 
@@ -211,12 +204,22 @@ impl Configured {
         Duration::from_nanos(self.meter.guest_ns().saturating_sub(from))
     }
 
+    /// Lets idle instances go; the next calls make fresh ones.
+    pub(crate) fn drop_idle(&self) {
+        for _ in 0..self.pool.clear() {
+            self.meter.dropped();
+        }
+    }
+
+    /// Counts from nothing: what came before was not a decision.
+    pub(crate) fn forget_counts(&self) {
+        self.meter.reset();
+    }
+
     /// A fresh instance that has taken the configuration.
     fn instance(&self) -> Result<Instance, ConfigureError> {
-        let mut instance = self
-            .code
-            .start(self.limits, self.shared.clone())
-            .map_err(ConfigureError::Start)?;
+        let mut instance =
+            self.code.start(self.limits, self.shared.clone()).map_err(ConfigureError::Start)?;
         let (answer,): sig::ConfigureOut = instance
             .enter::<sig::Configure<'_>, _>(
                 &self.code.runtime.inner().clock,
@@ -267,23 +270,18 @@ impl Configured {
         let unavailable = |detail| Fault::Unavailable { interface, detail };
         let call = Call::Decide(interface);
         if self.code.exports.get(call).is_none() {
-            return Err(unavailable(
-                "the policy does not make this decision".to_owned(),
-            ));
+            return Err(unavailable("the policy does not make this decision".to_owned()));
         }
         let budget = Duration::from_nanos(self.round_ns.load(Ordering::Relaxed));
         if self.spent() >= budget {
             let ms = budget.as_secs_f64() * 1e3;
-            return Err(unavailable(format!(
-                "it has used its {ms} ms of this round"
-            )));
+            return Err(unavailable(format!("it has used its {ms} ms of this round")));
         }
         let (ticket, mut instance) = match self.pool.take(self.limits.instances, self.limits.call) {
             Taken::Used(ticket, instance) => (ticket, instance),
-            Taken::Room(ticket) => (
-                ticket,
-                self.instance().map_err(|e| unavailable(e.to_string()))?,
-            ),
+            Taken::Room(ticket) => {
+                (ticket, self.instance().map_err(|e| unavailable(e.to_string()))?)
+            }
             Taken::Full => {
                 let most = self.limits.instances;
                 return Err(unavailable(format!("all {most} instances are in use")));

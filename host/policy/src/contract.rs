@@ -189,29 +189,19 @@ impl Exports {
 
     /// The optional interfaces that it exports, ascending.
     pub(crate) fn interfaces(&self) -> Vec<Interface> {
-        Interface::ALL
-            .into_iter()
-            .filter(|i| self.get(Call::Decide(*i)).is_some())
-            .collect()
+        Interface::ALL.into_iter().filter(|i| self.get(Call::Decide(*i)).is_some()).collect()
     }
 
     /// The error for a function whose type does not fit.
     pub(crate) fn mistyped(&self, call: Call) -> ContractError {
-        let found = self.funcs[call.index()]
-            .as_ref()
-            .map(|(_, text)| text.clone());
+        let found = self.funcs[call.index()].as_ref().map(|(_, text)| text.clone());
         mistyped(call, found.unwrap_or_else(|| "no such function".to_owned()))
     }
 }
 
 fn mistyped(call: Call, found: String) -> ContractError {
     let (interface, function) = (call.interface(), call.function());
-    ContractError::Type {
-        interface,
-        function,
-        expected: call.wit(),
-        found,
-    }
+    ContractError::Type { interface, function, expected: call.wit(), found }
 }
 
 /// `crater:policy/filter@0.1.0` → `filter` if the version is one of ours;
@@ -223,15 +213,8 @@ fn ours(name: &str) -> Option<Result<&str, ContractError>> {
     if !patch.is_empty() && patch.bytes().all(|b| b.is_ascii_digit()) {
         return Some(Ok(interface));
     }
-    let found = if version.is_empty() {
-        "with no version"
-    } else {
-        version
-    };
-    Some(Err(ContractError::Version {
-        name: name.to_owned(),
-        found: found.to_owned(),
-    }))
+    let found = if version.is_empty() { "with no version" } else { version };
+    Some(Err(ContractError::Version { name: name.to_owned(), found: found.to_owned() }))
 }
 
 /// Refuses what a policy may not import.
@@ -245,11 +228,7 @@ pub(crate) fn check_imports(component: &Component) -> Result<(), ContractError> 
             _ => imports.push(name.to_owned()),
         }
     }
-    if imports.is_empty() {
-        Ok(())
-    } else {
-        Err(ContractError::Imports { imports })
-    }
+    if imports.is_empty() { Ok(()) } else { Err(ContractError::Imports { imports }) }
 }
 
 /// Finds the functions of the contract. Interfaces of other packages, and
@@ -265,21 +244,14 @@ pub(crate) fn find_exports(component: &Component) -> Result<Exports, ContractErr
         };
         let interface = interface?;
         if interfaces.iter().any(|(known, _)| *known == interface) {
-            return Err(ContractError::Twice {
-                interface: interface.to_owned(),
-            });
+            return Err(ContractError::Twice { interface: interface.to_owned() });
         }
         interfaces.push((interface, name));
     }
-    if !interfaces
-        .iter()
-        .any(|(interface, _)| *interface == "policy")
-    {
+    if !interfaces.iter().any(|(interface, _)| *interface == "policy") {
         return Err(ContractError::NoPolicy { found });
     }
-    let mut exports = Exports {
-        funcs: [const { None }; Call::ALL.len()],
-    };
+    let mut exports = Exports { funcs: [const { None }; Call::ALL.len()] };
     for call in Call::ALL {
         let Some((_, name)) = interfaces.iter().find(|(i, _)| *i == call.interface()) else {
             continue;
@@ -307,15 +279,7 @@ mod tests {
         assert_eq!(interface("crater:policy/filter@0.1.0"), Some(Ok("filter")));
         assert_eq!(interface("crater:policy/filter@0.1.17"), Some(Ok("filter")));
         assert_eq!(interface("wasi:cli/run@0.2.0"), None);
-        for other in [
-            "@0.2.0",
-            "@0.10.0",
-            "@1.1.0",
-            "@0.1.0-rc1",
-            "@0.1.",
-            "@0.1",
-            "",
-        ] {
+        for other in ["@0.2.0", "@0.10.0", "@1.1.0", "@0.1.0-rc1", "@0.1.", "@0.1", ""] {
             let name = format!("crater:policy/filter{other}");
             assert!(matches!(ours(&name), Some(Err(_))), "{name}");
         }

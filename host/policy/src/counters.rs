@@ -84,6 +84,22 @@ impl Meter {
         self.dropped.fetch_add(1, Relaxed);
     }
 
+    /// Forgets all but the number of instances.
+    pub(crate) fn reset(&self) {
+        for counter in [
+            &self.calls,
+            &self.traps,
+            &self.deadlines,
+            &self.memory,
+            &self.bad_answers,
+            &self.unavailable,
+            &self.guest_ns,
+            &self.longest_ns,
+        ] {
+            counter.store(0, Relaxed);
+        }
+    }
+
     pub(crate) fn guest_ns(&self) -> u64 {
         self.guest_ns.load(Relaxed)
     }

@@ -25,10 +25,7 @@ impl Policy for Configured {
 
     fn score(&self, context: &Values, job: &Values, nodes: &Table) -> Result<Scores, Fault> {
         let (context, job, columns) = (lowered(context), lowered(job), lowered(&nodes.columns));
-        let table = TableIn {
-            rows: nodes.rows,
-            columns: &columns,
-        };
+        let table = TableIn { rows: nodes.rows, columns: &columns };
         let rows = rows(nodes);
         let (out,) = self.ask::<sig::OnTable<'_>, sig::ScoreOut>(
             Interface::Score,
@@ -43,10 +40,7 @@ impl Policy for Configured {
                 }
             },
         )?;
-        Ok(Scores {
-            scores: out.scores,
-            cards: out.cards,
-        })
+        Ok(Scores { scores: out.scores, cards: out.cards })
     }
 
     fn score_groups(
@@ -64,15 +58,9 @@ impl Policy for Configured {
         preemptor: &Values,
         units: &Table,
     ) -> Result<Vec<(i32, i32)>, Fault> {
-        let (context, job, columns) = (
-            lowered(context),
-            lowered(preemptor),
-            lowered(&units.columns),
-        );
-        let table = TableIn {
-            rows: units.rows,
-            columns: &columns,
-        };
+        let (context, job, columns) =
+            (lowered(context), lowered(preemptor), lowered(&units.columns));
+        let table = TableIn { rows: units.rows, columns: &columns };
         let rows = rows(units);
         let (prices,) = self.ask::<sig::OnTable<'_>, sig::PriceOut>(
             Interface::Preempt,
@@ -85,10 +73,7 @@ impl Policy for Configured {
 
     fn rank(&self, context: &Values, jobs: &Table) -> Result<Vec<(i32, i32, i32)>, Fault> {
         let (context, columns) = (lowered(context), lowered(&jobs.columns));
-        let table = TableIn {
-            rows: jobs.rows,
-            columns: &columns,
-        };
+        let table = TableIn { rows: jobs.rows, columns: &columns };
         let rows = rows(jobs);
         let (ranks,) = self.ask::<sig::Rank<'_>, sig::RankOut>(
             Interface::Rank,
@@ -108,10 +93,9 @@ impl Policy for Configured {
             |_| Ok(()),
         )?;
         Ok(match answer {
-            Ok(values) => Ok(values
-                .into_iter()
-                .map(|(id, values)| Column { id, values })
-                .collect()),
+            Ok(values) => {
+                Ok(values.into_iter().map(|(id, values)| Column { id, values }).collect())
+            }
             Err(text) => Err(cut(&text)),
         })
     }
@@ -127,10 +111,7 @@ impl Configured {
     ) -> Result<Vec<i32>, Fault> {
         let (context, job, columns) = (lowered(context), lowered(job), lowered(&table.columns));
         let rows = rows(table);
-        let table = TableIn {
-            rows: table.rows,
-            columns: &columns,
-        };
+        let table = TableIn { rows: table.rows, columns: &columns };
         let (out,) = self.ask::<sig::OnTable<'_>, sig::FilterOut>(
             interface,
             4 * rows,
@@ -149,7 +130,5 @@ fn one_a_row(what: &str, found: usize, rows: usize) -> Result<(), String> {
     if found == rows {
         return Ok(());
     }
-    Err(format!(
-        "{found} {what} for {rows} rows; it must answer one a row"
-    ))
+    Err(format!("{found} {what} for {rows} rows; it must answer one a row"))
 }

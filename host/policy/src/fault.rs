@@ -20,8 +20,9 @@ pub enum Failure {
     /// It failed after it was denied memory or table space.
     #[error("it wanted more than {0} bytes of memory")]
     Memory(usize),
-    /// What it handed over is not what the contract says.
-    #[error("its answer is unusable: {0}")]
+    /// What it handed to the host, as its answer or in calling the host, is not
+    /// what the contract says.
+    #[error("what it handed over is unusable: {0}")]
     Answer(String),
 }
 
@@ -38,6 +39,10 @@ impl Failure {
             Some(Trap::Interrupt | Trap::OutOfFuel) => Self::Deadline(limit),
             _ if denied => Self::Memory(memory),
             Some(trap) => Self::Trap(describe(*trap, error)),
+            // From a host function, the runtime adds where the guest was.
+            None if error.downcast_ref::<WasmBacktrace>().is_some() => {
+                Self::Answer(cut(&error.root_cause().to_string()))
+            }
             None => Self::Answer(cut(&format!("{error:#}"))),
         }
     }
@@ -48,15 +53,9 @@ impl Failure {
             Self::Trap(message) => Fault::Trap { interface, message },
             Self::Deadline(limit) => {
                 let limit_ms = u64::try_from(limit.as_millis()).unwrap_or(u64::MAX);
-                Fault::Deadline {
-                    interface,
-                    limit_ms,
-                }
+                Fault::Deadline { interface, limit_ms }
             }
-            Self::Memory(limit) => Fault::Memory {
-                interface,
-                limit_bytes: limit as u64,
-            },
+            Self::Memory(limit) => Fault::Memory { interface, limit_bytes: limit as u64 },
             Self::Answer(detail) => Fault::BadAnswer { interface, detail },
         }
     }

@@ -2,6 +2,7 @@
 //! Both are quick and never block, so a call ends when its guest is stopped.
 
 use crate::contract::{Call, LOG, STRINGS};
+use crate::deadline::Deadline;
 use crate::limiter::Limiter;
 use crate::limits::Limits;
 use crate::logs::{LINE_BYTES, Level, Ring};
@@ -22,6 +23,7 @@ pub(crate) struct Shared {
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) limiter: Limiter,
+    pub(crate) deadline: Deadline,
     shared: Shared,
     during: Call,
     log_bytes: usize,
@@ -33,6 +35,7 @@ impl State {
         let limiter = Limiter::new(limits.memory_bytes, limits.table_elements);
         Self {
             limiter,
+            deadline: Deadline::begin(limits.setup),
             shared,
             during: Call::Describe,
             log_bytes: 0,
@@ -50,10 +53,7 @@ impl State {
 
     /// Whether the guest may add strings: it is being set up for a queue.
     fn may_add(&self) -> bool {
-        matches!(
-            self.during,
-            Call::Configure | Call::Decide(Interface::Prepare)
-        )
+        matches!(self.during, Call::Configure | Call::Decide(Interface::Prepare))
     }
 }
 
@@ -80,10 +80,7 @@ fn log(
         let text = text.to_str(&store)?;
         let room = state.log_bytes.min(LINE_BYTES);
         let kept = &text[..text.floor_char_boundary(room)];
-        state
-            .shared
-            .log
-            .push(state.during.function(), Level::of(level), kept);
+        state.shared.log.push(state.during.function(), Level::of(level), kept);
         kept.len()
     };
     let state = store.data_mut();
@@ -100,10 +97,6 @@ fn id(store: StoreContextMut<'_, State>, (text,): (WasmStr,)) -> wasmtime::Resul
 }
 
 fn text(store: StoreContextMut<'_, State>, (id,): (i32,)) -> wasmtime::Result<(Arc<str>,)> {
-    let text = if id == UNKNOWN {
-        None
-    } else {
-        store.data().shared.names.text(id)
-    };
+    let text = if id == UNKNOWN { None } else { store.data().shared.names.text(id) };
     Ok((text.unwrap_or_else(|| Arc::from("")),))
 }

@@ -1,13 +1,14 @@
 //! One instance of a component, and the way into it.
 
 use crate::contract::{Call, Exports};
+use crate::deadline::Deadline;
 use crate::fault::Failure;
 use crate::host::{Shared, State};
 use crate::limits::Limits;
-use crate::ticker::{self, Ticker};
+use crate::ticker::{self, Running, Ticker};
 use std::time::Duration;
 use wasmtime::component::{ComponentNamedList, Func, InstancePre, Lift, Lower};
-use wasmtime::{Engine, Store};
+use wasmtime::{Engine, Store, StoreContextMut, UpdateDeadline};
 
 /// What ends calls, one for the whole runtime.
 #[derive(Debug)]
@@ -18,11 +19,19 @@ pub(crate) enum Clock {
 }
 
 impl Clock {
-    fn arm(&self, store: &mut Store<State>, limit: Duration, limits: &Limits) {
+    /// Gives a store its time. It runs while the guard lives.
+    fn arm(
+        &self,
+        store: &mut Store<State>,
+        limit: Duration,
+        limits: &Limits,
+    ) -> Option<Running<'_>> {
         match self {
             Self::Wall(ticker) => {
-                ticker.wake();
+                let running = ticker.run();
+                store.data_mut().deadline = Deadline::begin(limit);
                 store.set_epoch_deadline(ticker::ticks(limit));
+                Some(running)
             }
             Self::Fuel(per_call) => {
                 let share =
@@ -30,6 +39,7 @@ impl Clock {
                 let fuel = u64::try_from(share).unwrap_or(u64::MAX);
                 // Fails only if the engine were built without fuel.
                 store.set_fuel(fuel).expect("a metered engine has fuel");
+                None
             }
         }
     }
@@ -56,21 +66,17 @@ impl Instance {
     ) -> Result<Self, Failure> {
         let mut store = Store::new(engine, State::new(shared, &limits));
         store.limiter(|state| &mut state.limiter);
+        store.epoch_deadline_callback(expired);
         store.set_max_component_handles(1000);
         store.set_hostcall_fuel(limits.host_bytes);
         store.data_mut().begin(Call::Describe, &limits);
-        clock.arm(&mut store, limits.setup, &limits);
+        let _running = clock.arm(&mut store, limits.setup, &limits);
         let instance = match pre.instantiate(&mut store) {
             Ok(instance) => instance,
             Err(error) => return Err(failure(&store, &error, limits.setup)),
         };
         let funcs = Call::ALL.map(|call| instance.get_func(&mut store, exports.get(call)?));
-        Ok(Self {
-            store,
-            funcs,
-            calls: 0,
-            limits,
-        })
+        Ok(Self { store, funcs, calls: 0, limits })
     }
 
     /// Whether the component's function has the type of these parameters and
@@ -104,9 +110,8 @@ impl Instance {
             .ok_or_else(|| Failure::Answer(format!("the component does not export {call}")))?;
         self.calls += 1;
         self.store.data_mut().begin(call, &self.limits);
-        self.store
-            .set_hostcall_fuel(self.limits.host_bytes.saturating_add(answer));
-        clock.arm(&mut self.store, limit, &self.limits);
+        self.store.set_hostcall_fuel(self.limits.host_bytes.saturating_add(answer));
+        let _running = clock.arm(&mut self.store, limit, &self.limits);
         // The types were checked at loading; looking them up again costs about
         // a tenth of a microsecond and keeps borrowed parameters possible.
         func.typed::<P, R>(&self.store)
@@ -119,6 +124,16 @@ impl Instance {
         self.calls >= self.limits.calls_per_instance
             || self.store.data().limiter.memory() > self.limits.memory_high_water
     }
+}
+
+/// The epoch that a call was given has come.
+#[expect(clippy::unnecessary_wraps, reason = "the engine's signature")]
+#[expect(clippy::needless_pass_by_value, reason = "the engine's signature")]
+fn expired(store: StoreContextMut<'_, State>) -> wasmtime::Result<UpdateDeadline> {
+    Ok(match store.data().deadline.missing() {
+        Some(more) => UpdateDeadline::Continue(ticker::ticks(more)),
+        None => UpdateDeadline::Interrupt,
+    })
 }
 
 fn failure(store: &Store<State>, error: &wasmtime::Error, limit: Duration) -> Failure {

@@ -17,14 +17,7 @@ pub(crate) struct Limiter {
 
 impl Limiter {
     pub(crate) fn new(memory_limit: usize, table_limit: usize) -> Self {
-        Self {
-            memory_limit,
-            table_limit,
-            memory: 0,
-            tables: 0,
-            last: 0,
-            denied: false,
-        }
+        Self { memory_limit, table_limit, memory: 0, tables: 0, last: 0, denied: false }
     }
 
     /// Forgets denials of earlier calls.

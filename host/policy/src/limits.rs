@@ -5,12 +5,13 @@ use std::time::Duration;
 /// Limits of one policy. The defaults suit guests in every SDK language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Wall time of one decision call, lowering and lifting included. A guest
-    /// that loops is stopped within this and one tick.
+    /// Time of one decision call, lowering and lifting included. A guest that
+    /// loops is stopped within this and a few milliseconds; one whose thread
+    /// the machine kept waiting gets up to four times this of wall time.
     pub call: Duration,
-    /// Wall time of `describe` and of `configure`, once an instance.
+    /// Time of `describe` and of `configure`, once an instance; as `call`.
     pub setup: Duration,
-    /// Wall time of `prepare`, off the round.
+    /// Time of `prepare`, off the round; as `call`.
     pub prepare: Duration,
     /// Linear memory of one instance in bytes, all its memories together.
     pub memory_bytes: usize,

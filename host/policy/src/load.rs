@@ -105,13 +105,10 @@ impl Code {
         let component = runtime.component(wasm, bytes)?;
         contract::check_imports(&component)?;
         let exports = contract::find_exports(&component)?;
-        let pre =
-            inner
-                .linker
-                .instantiate_pre(&component)
-                .map_err(|e| ContractError::ImportType {
-                    detail: format!("{e:#}"),
-                })?;
+        let pre = inner
+            .linker
+            .instantiate_pre(&component)
+            .map_err(|e| ContractError::ImportType { detail: format!("{e:#}") })?;
         let limits = inner.limits;
         let (engine, clock) = (&inner.engine, &inner.clock);
         let mut instance =
@@ -122,26 +119,13 @@ impl Code {
             .enter::<sig::Describe, _>(clock, Call::Describe, limits.setup, 0, ())
             .map_err(LoadError::Describe)?;
         let manifest = manifest::check(out, exports.interfaces())?;
-        Ok(Self {
-            runtime: runtime.clone(),
-            pre,
-            exports,
-            manifest,
-            wasm,
-        })
+        Ok(Self { runtime: runtime.clone(), pre, exports, manifest, wasm })
     }
 
     /// A fresh instance, not yet configured.
     pub(crate) fn start(&self, limits: Limits, shared: Shared) -> Result<Instance, Failure> {
         let inner = self.runtime.inner();
-        Instance::start(
-            &inner.engine,
-            &self.pre,
-            &self.exports,
-            &inner.clock,
-            limits,
-            shared,
-        )
+        Instance::start(&inner.engine, &self.pre, &self.exports, &inner.clock, limits, shared)
     }
 }
 
@@ -151,15 +135,10 @@ fn check_bytes(bytes: &[u8], limit: usize) -> Result<(), LoadError> {
         return Err(LoadError::Empty);
     }
     if bytes.len() > limit {
-        return Err(LoadError::TooLarge {
-            bytes: bytes.len(),
-            limit,
-        });
+        return Err(LoadError::TooLarge { bytes: bytes.len(), limit });
     }
     if !bytes.starts_with(b"\0asm") {
-        return Err(LoadError::NotWasm {
-            start: bytes.iter().take(8).copied().collect(),
-        });
+        return Err(LoadError::NotWasm { start: bytes.iter().take(8).copied().collect() });
     }
     // After the magic: a version, and a layer, 0 for modules and 1 for
     // components.

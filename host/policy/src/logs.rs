@@ -65,21 +65,14 @@ struct Inner {
 impl Ring {
     /// Keeps a line, and lets the oldest go where it must.
     pub(crate) fn push(&self, during: &'static str, level: Level, text: &str) {
-        let mut text: String = cut(text)
-            .chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect();
+        let mut text: String =
+            cut(text).chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
         text.shrink_to_fit();
         let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
         inner.bytes += text.len();
         let number = inner.written;
         inner.written += 1;
-        inner.lines.push_back(Line {
-            number,
-            during,
-            level,
-            text,
-        });
+        inner.lines.push_back(Line { number, during, level, text });
         while inner.lines.len() > LINES || inner.bytes > BYTES {
             let Some(old) = inner.lines.pop_front() else {
                 break;
@@ -90,10 +83,7 @@ impl Ring {
 
     /// Counts a line that the meter of its call did not let through.
     pub(crate) fn skip(&self) {
-        self.inner
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .written += 1;
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner).written += 1;
     }
 
     /// The lines that are kept, oldest first.
@@ -124,10 +114,7 @@ mod tests {
         let bytes: usize = lines.iter().map(|l| l.text.len()).sum();
         assert!(lines.len() <= LINES && bytes <= BYTES);
         let last = lines.last().unwrap();
-        assert_eq!(
-            (last.number, last.during, last.text.as_str()),
-            (3001, "score", "last line")
-        );
+        assert_eq!((last.number, last.during, last.text.as_str()), (3001, "score", "last line"));
         assert_eq!(lines[lines.len() - 2].number, 2999);
     }
 }

@@ -1,8 +1,8 @@
 //! What a policy says of itself, checked once and then trusted.
 
 use crate::abi::ManifestOut;
-use crate::catalogue;
 use crater_engine::policy::{Interface, Manifest};
+use crater_model::columns;
 use std::collections::BTreeSet;
 use thiserror::Error;
 
@@ -27,10 +27,7 @@ pub struct ManifestError {
 }
 
 fn bad(field: &'static str, problem: impl Into<String>) -> ManifestError {
-    ManifestError {
-        field,
-        problem: problem.into(),
-    }
+    ManifestError { field, problem: problem.into() }
 }
 
 /// Checks and normalises. Ids of columns that this host does not know are
@@ -43,32 +40,22 @@ pub(crate) fn check(out: ManifestOut, exports: Vec<Interface>) -> Result<Manifes
     check_options(&out.options)?;
     check_reasons(&out.reasons)?;
     check_schema(&out.schema)?;
-    let wants: BTreeSet<u32> = out
-        .wants
-        .into_iter()
-        .filter(|id| catalogue::knows(*id))
-        .collect();
+    let wants: BTreeSet<u32> =
+        out.wants.into_iter().filter(|id| columns::info(*id).is_some()).collect();
     Ok(Manifest {
         name: out.name,
         version: out.version,
         wants: wants.into_iter().collect(),
         labels: out.labels,
         options: out.options,
-        reasons: out
-            .reasons
-            .into_iter()
-            .map(|(code, text)| (code, text.into()))
-            .collect(),
+        reasons: out.reasons.into_iter().map(|(code, text)| (code, text.into())).collect(),
         schema: out.schema,
         exports,
     })
 }
 
 fn check_size(out: &ManifestOut) -> Result<(), ManifestError> {
-    let texts = [&out.name, &out.version, &out.schema]
-        .into_iter()
-        .map(String::len)
-        .sum::<usize>()
+    let texts = [&out.name, &out.version, &out.schema].into_iter().map(String::len).sum::<usize>()
         + out.labels.iter().map(|l| l.len() + 8).sum::<usize>()
         + out.reasons.iter().map(|(_, t)| t.len() + 12).sum::<usize>();
     let bytes = texts + 4 * out.wants.len() + 8 * out.options.len();
@@ -106,18 +93,12 @@ fn check_version(version: &str) -> Result<(), ManifestError> {
 
 fn check_labels(labels: &[String]) -> Result<(), ManifestError> {
     if labels.len() > LABELS {
-        return Err(bad(
-            "labels",
-            format!("has {} entries; {LABELS} are allowed", labels.len()),
-        ));
+        return Err(bad("labels", format!("has {} entries; {LABELS} are allowed", labels.len())));
     }
     let mut seen = BTreeSet::new();
     for label in labels {
         if label.is_empty() || label.len() > LABEL_BYTES || label.chars().any(char::is_control) {
-            return Err(bad(
-                "labels",
-                format!("has {:?}, which is no label's name", short(label)),
-            ));
+            return Err(bad("labels", format!("has {:?}, which is no label's name", short(label))));
         }
         if !seen.insert(label) {
             return Err(bad("labels", format!("names {label:?} twice")));
@@ -138,23 +119,18 @@ fn check_options(options: &[(u32, i32)]) -> Result<(), ManifestError> {
         if !seen.insert(id) {
             return Err(bad("options", format!("gives option {id} twice")));
         }
-        let (name, range) = match id {
-            1 => ("scope", 0..=1),
-            2 => ("time-step", 1..=86_400),
-            3 => ("normalise", 0..=1),
-            4 => ("group-by", 0..=7),
-            5 => ("rank-step", 1..=86_400),
+        let range = match *id {
+            columns::OPTION_SCOPE | columns::OPTION_NORMALISE => 0..=1,
+            columns::OPTION_TIME_STEP | columns::OPTION_RANK_STEP => 1..=86_400,
+            columns::OPTION_GROUP_BY => 0..=7,
             // For a newer host.
             _ => continue,
         };
+        let name = columns::option(*id).map_or("?", |o| o.name);
         if !range.contains(value) {
             return Err(bad(
                 "options",
-                format!(
-                    "gives {name} as {value}; it must be {} to {}",
-                    range.start(),
-                    range.end()
-                ),
+                format!("gives {name} as {value}; it must be {} to {}", range.start(), range.end()),
             ));
         }
     }

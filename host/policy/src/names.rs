@@ -34,11 +34,7 @@ struct Known {
 
 impl Names {
     pub(crate) fn new(strings: Arc<Strings>, budget: usize) -> Self {
-        Self {
-            strings,
-            budget,
-            ..Self::default()
-        }
+        Self { strings, budget, ..Self::default() }
     }
 
     /// The id of a text: 0 for the empty one, [`UNKNOWN`] for one that is too
@@ -54,12 +50,7 @@ impl Names {
             return id;
         }
         let room = |added| (added < self.budget).then_some(added + 1);
-        if add
-            && self
-                .added
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, room)
-                .is_ok()
-        {
+        if add && self.added.fetch_update(Ordering::Relaxed, Ordering::Relaxed, room).is_ok() {
             return self.strings.id(text);
         }
         UNKNOWN
@@ -94,19 +85,13 @@ mod tests {
         let strings = Arc::new(Strings::default());
         let h100 = strings.id("H100");
         let names = Names::new(strings.clone(), 2);
-        assert_eq!(
-            (names.id("H100", false), names.id("A100", false)),
-            (h100, UNKNOWN)
-        );
+        assert_eq!((names.id("H100", false), names.id("A100", false)), (h100, UNKNOWN));
         assert_eq!((strings.len(), names.id("", true)), (1, 0));
         let a100 = names.id("A100", true);
         assert_eq!((a100, names.id("A100", false)), (2, 2));
         let later = strings.id("T4");
         assert_eq!(names.id("T4", true), later);
-        assert_eq!(
-            (names.id("B", true), names.id("C", true), strings.len()),
-            (4, UNKNOWN, 4)
-        );
+        assert_eq!((names.id("B", true), names.id("C", true), strings.len()), (4, UNKNOWN, 4));
         assert_eq!(names.id(&"x".repeat(TEXT_BYTES + 1), true), UNKNOWN);
         assert_eq!(names.text(a100).as_deref(), Some("A100"));
     }

@@ -57,6 +57,16 @@ impl Pool {
         }
     }
 
+    /// Drops the idle instances; says how many.
+    pub(crate) fn clear(&self) -> usize {
+        let mut inner = self.lock();
+        let idle = std::mem::take(&mut inner.idle);
+        inner.alive -= idle.len();
+        drop(inner);
+        self.returned.notify_all();
+        idle.len()
+    }
+
     fn lock(&self) -> MutexGuard<'_, Inner> {
         // The lists are whole whenever the lock is free.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)

@@ -104,14 +104,8 @@ impl Builder {
 
     /// Starts the engine. Costs about a millisecond.
     pub fn build(self) -> Result<Runtime, RuntimeError> {
-        let metering = if self.fuel.is_some() {
-            Metering::Fuel
-        } else {
-            Metering::Deadline
-        };
-        let broken = |e: wasmtime::Error| RuntimeError::Engine {
-            detail: format!("{e:#}"),
-        };
+        let metering = if self.fuel.is_some() { Metering::Fuel } else { Metering::Deadline };
+        let broken = |e: wasmtime::Error| RuntimeError::Engine { detail: format!("{e:#}") };
         let engine = wasm_config::engine(metering).map_err(broken)?;
         let linker = host::linker(&engine).map_err(broken)?;
         let clock = match self.fuel {
@@ -122,10 +116,7 @@ impl Builder {
             Some(compiler) => compiler,
             None => Compiler::Process(std::env::current_exe().map_err(RuntimeError::NoProgram)?),
         };
-        let cache = self
-            .cache
-            .map(|folder| Cache::open(&folder, &engine))
-            .transpose()?;
+        let cache = self.cache.map(|folder| Cache::open(&folder, &engine)).transpose()?;
         Ok(Runtime(Arc::new(Inner {
             engine,
             linker,
@@ -180,9 +171,7 @@ impl Runtime {
     /// Machine code for a component, from the cache or the compiler.
     pub(crate) fn component(&self, digest: Digest, wasm: &[u8]) -> Result<Component, LoadError> {
         let inner = &*self.0;
-        let unloadable = |e: wasmtime::Error| LoadError::Artefact {
-            detail: format!("{e:#}"),
-        };
+        let unloadable = |e: wasmtime::Error| LoadError::Artefact { detail: format!("{e:#}") };
         if let Some(cache) = &inner.cache
             && let Some(artefact) = cache.get(digest)
         {

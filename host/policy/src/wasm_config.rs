@@ -22,9 +22,7 @@ impl Metering {
     }
 
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        [Self::Deadline, Self::Fuel]
-            .into_iter()
-            .find(|m| m.name() == text)
+        [Self::Deadline, Self::Fuel].into_iter().find(|m| m.name() == text)
     }
 }
 

@@ -4,10 +4,7 @@ use wasmtime::component::types::{ComponentFunc, Type};
 
 /// `func(context: values, …) -> list<s32>`.
 pub(crate) fn func(func: &ComponentFunc) -> String {
-    let params: Vec<_> = func
-        .params()
-        .map(|(name, ty)| format!("{name}: {}", text(&ty)))
-        .collect();
+    let params: Vec<_> = func.params().map(|(name, ty)| format!("{name}: {}", text(&ty))).collect();
     let results: Vec<_> = func.results().map(|ty| text(&ty)).collect();
     let mut out = if func.async_() { "async func" } else { "func" }.to_owned();
     out.push_str(&format!("({})", params.join(", ")));
@@ -30,9 +27,7 @@ fn in_contract_words(text: &str) -> String {
         ),
     ]
     .iter()
-    .fold(text.to_owned(), |text, (shape, name)| {
-        text.replace(shape, name)
-    })
+    .fold(text.to_owned(), |text, (shape, name)| text.replace(shape, name))
 }
 
 fn text(ty: &Type) -> String {
@@ -68,14 +63,8 @@ fn text(ty: &Type) -> String {
             });
             format!("variant {{ {} }}", list(cases.collect()))
         }
-        Type::Enum(t) => format!(
-            "enum {{ {} }}",
-            list(t.names().map(str::to_owned).collect())
-        ),
-        Type::Flags(t) => format!(
-            "flags {{ {} }}",
-            list(t.names().map(str::to_owned).collect())
-        ),
+        Type::Enum(t) => format!("enum {{ {} }}", list(t.names().map(str::to_owned).collect())),
+        Type::Flags(t) => format!("flags {{ {} }}", list(t.names().map(str::to_owned).collect())),
         Type::Option(t) => format!("option<{}>", text(&t.ty())),
         Type::Result(t) => match (t.ok(), t.err()) {
             (None, None) => "result".to_owned(),

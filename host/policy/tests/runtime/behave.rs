@@ -11,9 +11,7 @@ fn answers_come_back_one_a_row() {
         let policy = configured(&runtime, &guest);
         for rows in [0, 1, 7, 2000] {
             let nodes = table(rows, 3);
-            let sums: Vec<i32> = (0..i32::try_from(rows).unwrap())
-                .map(|i| 3000 + 3 * i)
-                .collect();
+            let sums: Vec<i32> = (0..i32::try_from(rows).unwrap()).map(|i| 3000 + 3 * i).collect();
             let scores = policy.score(&one(1, 0), &one(100, 1), &nodes).unwrap();
             assert_eq!((scores.scores, scores.cards), (sums, vec![]));
             let codes = policy.filter(&one(1, 0), &one(100, 1), &nodes).unwrap();

@@ -98,6 +98,11 @@ impl Guest {
         self
     }
 
+    pub fn world(mut self, items: &str) -> Self {
+        self.world.push_str(items);
+        self
+    }
+
     pub fn configure(mut self, body: &str) -> Self {
         self.configure = body.to_owned();
         self
@@ -118,33 +123,31 @@ impl Guest {
 
     /// The component.
     pub fn build(&self) -> Vec<u8> {
-        let exports: String = self
-            .exports
-            .iter()
-            .map(|(i, _)| format!("export {i}; "))
-            .collect();
-        let wit = format!(
-            "{}\nworld guest {{ {} export policy; {exports} }}",
-            self.wit, self.world
-        );
+        self.wrap(self.core())
+    }
+
+    fn wrap(&self, mut module: Vec<u8>) -> Vec<u8> {
+        let exports: String = self.exports.iter().map(|(i, _)| format!("export {i}; ")).collect();
+        let wit =
+            format!("{}\nworld guest {{ {} export policy; {exports} }}", self.wit, self.world);
         let mut resolve = Resolve::default();
         let package = resolve.push_str("policy.wit", &wit).unwrap();
         let world = resolve.select_world(&[package], Some("guest")).unwrap();
-        let mut module = self.core();
         embed_component_metadata(&mut module, &resolve, world, StringEncoding::UTF8, false)
             .unwrap();
-        ComponentEncoder::default()
-            .module(&module)
-            .unwrap()
-            .validate(true)
-            .encode()
-            .unwrap()
+        ComponentEncoder::default().module(&module).unwrap().validate(true).encode().unwrap()
     }
 
     /// The core module alone.
     pub fn core(&self) -> Vec<u8> {
+        parse(&self.text())
+    }
+
+    /// The component, after a change to the core module's text.
+    pub fn build_edited(&self, from: &str, to: &str) -> Vec<u8> {
         let text = self.text();
-        wat::parse_str(&text).unwrap_or_else(|e| panic!("{e}\n{text}"))
+        assert!(text.contains(from), "the module has no {from:?}");
+        self.wrap(parse(&text.replace(from, to)))
     }
 
     fn text(&self) -> String {
@@ -300,12 +303,13 @@ impl Manifest {
         let at = place(self.schema.as_bytes(), &mut rest);
         pair(at, self.schema.len(), &mut head);
         head.extend(rest);
-        assert!(
-            head.len() < 60_000,
-            "the manifest does not fit below the heap"
-        );
+        assert!(head.len() < 60_000, "the manifest does not fit below the heap");
         head
     }
+}
+
+fn parse(text: &str) -> Vec<u8> {
+    wat::parse_str(text).unwrap_or_else(|e| panic!("{e}\n{text}"))
 }
 
 fn escape(bytes: &[u8]) -> String {

@@ -2,5 +2,11 @@
 //! files that are no guests.
 
 mod behave;
+mod compiling;
+mod files;
 mod guest;
+mod hostile;
+mod services;
+mod sharing;
+mod swapping;
 mod world;
