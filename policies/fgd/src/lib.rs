@@ -54,15 +54,13 @@ fn cover(config: &str) -> Result<i32, String> {
 impl Fgd {
     fn new(mix: &Mix) -> Self {
         let weight = mix.shapes.iter().map(|s| s.weight).sum();
-        let mut names: Vec<&str> = mix
-            .shapes
-            .iter()
-            .flat_map(|s| &s.models)
-            .chain(mix.sizes.iter().map(|(m, _)| m))
-            .map(String::as_str)
-            .collect();
-        names.sort_unstable();
-        names.dedup();
+        let mut names: Vec<&str> = Vec::new();
+        let sized = mix.sizes.iter().map(|(model, _)| model);
+        for name in mix.shapes.iter().flat_map(|s| &s.models).chain(sized) {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
         let table = |model: &str| (strings::id(model), Table::new(mix, model));
         let tables = names.into_iter().chain([""]).map(table).collect();
         Self { tables, floors: Floors::new(weight), weight }
@@ -74,6 +72,7 @@ impl Fgd {
     }
 
     /// Score and cards of one node.
+    #[inline]
     fn node(
         &self,
         table: &Table,
@@ -83,52 +82,48 @@ impl Fgd {
         scratch: &mut Scratch,
     ) -> Score {
         let cpu = node.get(NODE_CPU_FREE);
-        let before = table.usable(node.card_column(CARD_FREE), cpu, scratch);
-        let cpu = cpu.saturating_sub(job.get(JOB_CPU));
+        let left = cpu.saturating_sub(job.get(JOB_CPU));
+        let free = node.card_column(CARD_FREE);
+        let usable = table.usable(free, cpu, left, scratch);
         if ask.cards == 0 {
-            let after = table.usable_now(cpu, scratch);
-            return self.floors.score(after - before).into();
+            return self.floors.score(usable.after - usable.before).into();
         }
-        let share = |card: &Card| ask.milli_on(card.get(CARD_MEMORY_TOTAL));
+        let memory = node.card_column(CARD_MEMORY_TOTAL);
+        let share = |card: usize| ask.milli_on(memory.get(card).copied().unwrap_or(0));
         if ask.cards == 1 && !ask.by_host {
-            table.prepare_card(cpu, scratch);
             let mut best: Option<Score> = None;
             // (free, share) of the card before: an equal one cannot be better.
             let mut last = (0, 0);
-            for card in node.cards().filter(|card| card.bit() != 0 && ask.fits(card)) {
-                let this = (card.get(CARD_FREE), share(&card));
-                if this != last {
+            for card in node.fitting(ask) {
+                let this = (free.get(card).copied().unwrap_or(0), share(card));
+                if this != last && card < 32 {
                     last = this;
-                    let after = table.usable_with(this.0, this.1, scratch);
-                    let score = self.floors.score(after - before + i64::from(this.1) * self.weight);
+                    let after = table.usable_with(&usable, this.0, this.1, scratch);
+                    let gain = after - usable.before + i64::from(this.1) * self.weight;
+                    let score = self.floors.score(gain);
                     if best.is_none_or(|b| score > b.value) {
-                        best = Some(Score::on(score, card.bit()));
+                        best = Some(Score::on(score, 1 << card));
                     }
                 }
             }
             return best.unwrap_or_default();
         }
         let mask = node.tightest(ask);
-        scratch.free.clear();
-        scratch.free.extend_from_slice(node.card_column(CARD_FREE));
+        let mut then = std::mem::take(&mut scratch.free);
+        then.clear();
+        then.extend_from_slice(free);
         let mut taken = 0;
-        let mut take = |card: &Card| {
-            let share = share(card);
-            if let Some(free) = scratch.free.get_mut(card.index()) {
-                *free -= share;
-                taken += i64::from(share);
+        // Where the host chooses, the first that fit stand for those.
+        let chosen = |card: &usize| mask == 0 || *card < 32 && mask >> card & 1 == 1;
+        for card in node.fitting(ask).filter(chosen).take(ask.cards) {
+            if let Some(free) = then.get_mut(card) {
+                *free -= share(card);
+                taken += i64::from(share(card));
             }
-        };
-        if mask == 0 {
-            // The host chooses; the first that fit stand for those.
-            node.cards().filter(|card| ask.fits(card)).take(ask.cards).for_each(|c| take(&c));
-        } else {
-            node.chosen(mask).for_each(|c| take(&c));
         }
-        let free = std::mem::take(&mut scratch.free);
-        let after = table.usable(&free, cpu, scratch);
-        scratch.free = free;
-        Score::on(self.floors.score(after - before + taken * self.weight), mask)
+        let after = table.usable(&then, left, left, scratch).after;
+        scratch.free = then;
+        Score::on(self.floors.score(after - usable.before + taken * self.weight), mask)
     }
 }
 

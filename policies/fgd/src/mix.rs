@@ -1,7 +1,6 @@
 //! The typical shapes of job: chosen off the round, carried as text.
 
-use crater_sdk::{Facts, strings};
-use std::cmp::Reverse;
+use crater_sdk::{Facts, Shape as Seen, strings};
 use std::fmt::Write;
 
 /// A typical shape. Models are texts: string ids do not outlive the host.
@@ -32,6 +31,15 @@ pub struct Mix {
 
 const HEAD: &str = "crater fgd 1";
 
+/// Numbers in ascending order, each once. All sorting of this policy goes
+/// through this one function, for a small component.
+pub fn ascending(numbers: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut all: Vec<u64> = numbers.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
 /// Greatest sum of weights, so that sums of weight times share stay exact.
 const WEIGHT: i64 = 1 << 31;
 
@@ -39,14 +47,15 @@ impl Mix {
     /// The most frequent shapes that together make up `cover` percent of the
     /// jobs; the host's order among equals.
     pub fn typical(facts: &Facts, cover: i32) -> Self {
-        let mut all: Vec<_> =
-            (0_usize..).zip(facts.shapes()).filter(|(_, s)| s.weight > 0).collect();
-        all.sort_unstable_by_key(|(i, s)| (Reverse(s.weight), *i));
-        let total: i64 = all.iter().map(|(_, s)| i64::from(s.weight)).sum();
+        let all: Vec<Seen> = facts.shapes().filter(|s| s.weight > 0).collect();
+        let total: i64 = all.iter().map(|s| i64::from(s.weight)).sum();
+        // Greatest weight first, then the host's order.
+        let key = |(i, s): (usize, &Seen)| u64::from(u32::MAX - s.weight as u32) << 32 | i as u64;
+        let order = ascending(all.iter().enumerate().map(key));
         let scale = total / WEIGHT + 1;
         let mut seen = 0;
         let mut shapes = Vec::new();
-        for (_, shape) in all {
+        for shape in order.iter().filter_map(|key| all.get(*key as u32 as usize)) {
             if seen * 100 >= total * i64::from(cover) {
                 break;
             }
@@ -60,13 +69,13 @@ impl Mix {
                 models: shape.models.iter().map(|id| strings::text(*id)).collect(),
             });
         }
-        let mut sizes: Vec<(String, i32)> = facts
-            .classes()
-            .filter(|class| class.model != 0)
-            .map(|class| (strings::text(class.model), class.card_mib))
-            .collect();
-        sizes.sort_unstable();
-        sizes.dedup_by(|a, b| a.0 == b.0);
+        let mut sizes: Vec<(String, i32)> = Vec::new();
+        for class in facts.classes().filter(|class| class.model != 0) {
+            let model = strings::text(class.model);
+            if sizes.iter().all(|(known, _)| *known != model) {
+                sizes.push((model, class.card_mib));
+            }
+        }
         Self { shapes, sizes }
     }
 
@@ -80,8 +89,9 @@ impl Mix {
     pub fn to_text(&self) -> String {
         let mut text = String::from(HEAD);
         for s in &self.shapes {
-            let line = format!("\nshape {} {} {} {} {}", s.weight, s.cpu, s.cards, s.milli, s.mib);
-            text.push_str(&line);
+            let Shape { weight, cpu, cards, milli, mib, .. } = s;
+            // Writing to a text cannot fail.
+            let _ = write!(text, "\nshape {weight} {cpu} {cards} {milli} {mib}");
             for model in &s.models {
                 text.push('\t');
                 text.push_str(model);

@@ -56,17 +56,19 @@ const LOGIT: [f64; 49] = [
     4.59511985013459,
 ];
 
-/// The smallest weighted difference for each score from 1 to 99.
+/// The smallest weighted difference for each score from 1 to 99; the rest is
+/// never reached.
 #[derive(Clone, Debug)]
-pub struct Floors([i64; 99]);
+pub struct Floors([i64; 128]);
 
 impl Floors {
     /// For differences in milli-cards times `weight`, the sum of all weights.
     pub fn new(weight: i64) -> Self {
-        let at = |k: usize| match k {
+        let at = |score: usize| match score {
             50 => 0.0,
-            51.. => LOGIT[k - 51],
-            _ => -LOGIT[49 - k],
+            51..100 => LOGIT[score - 51],
+            100.. => f64::INFINITY,
+            _ => -LOGIT[49 - score],
         };
         let scale = 1000.0 * weight as f64;
         Self(std::array::from_fn(|i| (scale * at(i + 1)).ceil() as i64))
@@ -75,14 +77,10 @@ impl Floors {
     /// ⌊100 · sigmoid(difference / (1000 · weight))⌋.
     #[inline]
     pub fn score(&self, difference: i64) -> i32 {
-        // Seven halvings of 128 places; the ones past the end are never passed.
         let mut passed = 0;
-        let mut step = 64;
-        while step > 0 {
-            if self.0.get(passed + step - 1).is_some_and(|floor| *floor <= difference) {
-                passed += step;
-            }
-            step /= 2;
+        for step in [64, 32, 16, 8, 4, 2, 1] {
+            // Without a jump: every second one would be guessed wrong.
+            passed += step * usize::from(self.0[(passed + step - 1) & 127] <= difference);
         }
         passed as i32
     }

@@ -8,15 +8,15 @@
 //! W · F = W · G − Σ over a of s(a) · V(a, n(a), c)
 //!
 //! where V(a, n, c) is the weight of the shapes that ask a of each card, run on
-//! this model, and are content with n cards and c CPU. The second term, the
-//! *usable* share, is what [`Table::usable`] gives.
+//! this model, and are content with n cards and c CPU. The second term is the
+//! *usable* share.
 
-use crate::mix::{Mix, Shape};
+use crate::mix::{Mix, Shape, ascending};
 
 /// Sums for nodes of one model.
 #[derive(Clone, Debug)]
 pub struct Table {
-    /// The different asks of a card in milli-cards, ascending.
+    /// Different asks of a card, in milli-cards.
     asks: usize,
     /// By free share from 0 to 1000: how many asks it satisfies.
     satisfied: Vec<u16>,
@@ -31,17 +31,24 @@ pub struct Table {
 /// Sums over one node's cards. Kept from row to row for its memory only.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    /// n(a) and s(a).
-    at: Vec<(u32, i64)>,
-    /// For each ask, with the CPU that will be left: V with all cards, and the
-    /// sum of those of the asks below it.
-    after: Vec<(i64, i64)>,
-    /// The usable share as it will be, the card aside.
-    base: i64,
-    /// Weights with the CPU that will be left.
-    cpu: usize,
+    /// For each ask n(a) and s(a) in one word, the number above.
+    cards: Vec<u64>,
+    /// For each ask V with the CPU that will be left, and its sum from this ask
+    /// on.
+    after: Vec<(u64, u64)>,
     /// Free shares as they will be, for several cards.
     pub free: Vec<i32>,
+}
+
+/// The usable share of a node, times the sum of weights.
+#[derive(Clone, Copy, Debug)]
+pub struct Usable {
+    /// As it is.
+    pub before: i64,
+    /// With the CPU taken.
+    pub after: i64,
+    /// Where the weights for the CPU that will be left begin.
+    left: usize,
 }
 
 /// The share that a shape takes of a card of `mib` memory; none if such a card
@@ -56,6 +63,16 @@ fn share(shape: &Shape, mib: i32) -> Option<i32> {
     (1..=1000).contains(&milli).then_some(milli as i32)
 }
 
+/// A card with a free share, as a word of `Scratch::cards`.
+const fn word(free: i32) -> u64 {
+    1 << 32 | free as u64
+}
+
+/// The number and the free share in such a word.
+const fn parts(word: u64) -> (usize, u64) {
+    ((word >> 32) as usize, word & 0xffff_ffff)
+}
+
 impl Table {
     /// The sums for a model; an empty one for shapes that take any.
     pub fn new(mix: &Mix, model: &str) -> Self {
@@ -66,13 +83,11 @@ impl Table {
             .filter(|s| s.cards > 0 && (s.models.is_empty() || s.models.iter().any(|m| m == model)))
             .filter_map(|s| share(s, mib).map(|milli| (s, milli)))
             .collect();
-        let sorted = |mut all: Vec<i32>| {
-            all.sort_unstable();
-            all.dedup();
-            all
+        let sorted = |all: &mut dyn Iterator<Item = i32>| -> Vec<i32> {
+            ascending(all.map(|n| n.max(0) as u64)).into_iter().map(|n| n as i32).collect()
         };
-        let asks = sorted(fitting.iter().map(|(_, milli)| *milli).collect());
-        let cpus = sorted(fitting.iter().map(|(s, _)| s.cpu).collect());
+        let asks = sorted(&mut fitting.iter().map(|(_, milli)| *milli));
+        let cpus = sorted(&mut fitting.iter().map(|(s, _)| s.cpu));
         let counts = fitting.iter().map(|(s, _)| s.cards).max().unwrap_or(0).min(64) as usize + 1;
         let satisfied =
             (0..=1000).map(|free| asks.partition_point(|ask| *ask <= free) as u16).collect();
@@ -100,77 +115,76 @@ impl Table {
         self.cpus.partition_point(|ask| *ask <= free) * self.asks * self.counts
     }
 
-    /// The weights of one ask by number of cards.
+    /// The weights from `cpu` on, one slice an ask.
     #[inline]
-    fn weight(&self, cpu: usize, ask: usize, cards: u32) -> i64 {
-        let at = cpu + ask * self.counts + (cards as usize).min(self.counts - 1);
-        i64::from(self.weights.get(at).copied().unwrap_or(0))
+    fn rows(&self, cpu: usize) -> std::slice::ChunksExact<'_, u32> {
+        self.weights
+            .get(cpu..cpu + self.asks * self.counts)
+            .unwrap_or(&[])
+            .chunks_exact(self.counts)
     }
 
-    /// The usable share, times the sum of weights, of a node with these free
-    /// shares and this much free CPU. Leaves the sums in the scratch space.
+    /// The usable share with these free shares, this much free CPU, and this
+    /// much CPU left once the job runs. Leaves its sums in the scratch space.
     #[inline]
-    pub fn usable(&self, free: &[i32], cpu: i32, scratch: &mut Scratch) -> i64 {
-        scratch.at.clear();
-        scratch.at.resize(self.asks, (0, 0));
+    pub fn usable(&self, free: &[i32], cpu: i32, left: i32, scratch: &mut Scratch) -> Usable {
+        scratch.cards.clear();
+        scratch.cards.resize(self.asks, 0);
+        // Asks that any card satisfies; beyond them there is nothing to sum.
+        let mut most = 0;
         for &free in free {
             // Counted at the greatest ask that it satisfies, summed up below.
-            if let Some(at) = self.satisfied(free).checked_sub(1)
-                && let Some((cards, sum)) = scratch.at.get_mut(at)
-            {
-                *cards += 1;
-                *sum += i64::from(free);
+            let satisfied = self.satisfied(free);
+            most = most.max(satisfied);
+            if let Some(cards) = scratch.cards.get_mut(satisfied.wrapping_sub(1)) {
+                *cards += word(free);
             }
         }
-        let (mut cards, mut sum) = (0, 0);
-        for at in scratch.at.iter_mut().rev() {
-            cards += at.0;
-            sum += at.1;
-            *at = (cards, sum);
-        }
-        self.usable_now(cpu, scratch)
-    }
-
-    /// The same for the cards of the last `usable` and other CPU.
-    #[inline]
-    pub fn usable_now(&self, cpu: i32, scratch: &Scratch) -> i64 {
-        let cpu = self.cpu(cpu);
-        let each = scratch.at.iter().enumerate();
-        each.map(|(ask, (cards, sum))| sum * self.weight(cpu, ask, *cards)).sum()
-    }
-
-    /// Makes ready for `usable_with` and this much CPU left.
-    #[inline]
-    pub fn prepare_card(&self, cpu: i32, scratch: &mut Scratch) {
-        scratch.cpu = self.cpu(cpu);
-        scratch.base = 0;
+        let left = self.cpu(left);
         scratch.after.clear();
-        let mut below = 0;
-        for (ask, (cards, sum)) in scratch.at.iter().enumerate() {
-            let weight = self.weight(scratch.cpu, ask, *cards);
-            scratch.base += sum * weight;
-            scratch.after.push((weight, below));
-            below += weight;
+        scratch.after.resize(self.asks + 1, (0, 0));
+        let (mut before, mut after, mut all, mut sum) = (0, 0, 0, 0);
+        let weights = self.rows(self.cpu(cpu)).zip(self.rows(left)).take(most);
+        let sums = scratch.cards.iter_mut().zip(&mut scratch.after);
+        for ((cards, after_word), (now, then)) in sums.zip(weights).rev() {
+            all += *cards;
+            *cards = all;
+            let (count, share) = parts(all);
+            let (now, then) = (at_most(now, count), at_most(then, count));
+            before += share * now;
+            after += share * then;
+            sum += then;
+            *after_word = (then, sum);
         }
-        scratch.after.push((0, below));
+        Usable { before: before as i64, after: after as i64, left }
     }
 
     /// The usable share once a card with `free` has given up `share`.
     #[inline]
-    pub fn usable_with(&self, free: i32, share: i32, scratch: &Scratch) -> i64 {
+    pub fn usable_with(&self, usable: &Usable, free: i32, share: i32, scratch: &Scratch) -> i64 {
         let (still, before) = (self.satisfied(free - share), self.satisfied(free));
         // Asks that the card still satisfies: their sums lose the share.
-        let below = scratch.after.get(still).map_or(0, |(_, below)| *below);
-        let mut usable = scratch.base - i64::from(share) * below;
+        let suffix = |ask| scratch.after.get(ask).map_or(0, |(_, sum)| *sum as i64);
+        let mut after = usable.after - i64::from(share) * (suffix(0) - suffix(still));
         // Asks that it no longer satisfies: their sums lose the card.
-        for ask in still..before {
-            if let (Some((cards, sum)), Some((weight, _))) =
-                (scratch.at.get(ask), scratch.after.get(ask))
-            {
-                let left = self.weight(scratch.cpu, ask, cards.saturating_sub(1));
-                usable += (sum - i64::from(free)) * left - sum * weight;
-            }
+        let (Some(cards), Some(now)) =
+            (scratch.cards.get(still..before), scratch.after.get(still..before))
+        else {
+            return after;
+        };
+        for ((word, (weight, _)), then) in
+            cards.iter().zip(now).zip(self.rows(usable.left).skip(still))
+        {
+            let (count, sum) = parts(*word);
+            let lost = at_most(then, count.wrapping_sub(1).min(count));
+            after += (sum as i64 - i64::from(free)) * lost as i64 - (sum * weight) as i64;
         }
-        usable
+        after
     }
+}
+
+/// The weight for a number of cards; the last one for more.
+#[inline]
+fn at_most(weights: &[u32], cards: usize) -> u64 {
+    u64::from(weights[cards.min(weights.len() - 1)])
 }

@@ -68,18 +68,41 @@ impl Scores {
     /// Adds the next row's.
     #[inline]
     pub fn push(&mut self, score: Score) {
-        if score.cards != 0 || !self.cards.is_empty() {
-            self.push_mask(score.cards);
-        }
+        self.mask(self.values.len(), self.values.capacity(), score.cards);
         self.values.push(score.value);
     }
 
-    fn push_mask(&mut self, mask: u32) {
-        if self.cards.is_empty() {
-            self.cards.reserve(self.values.capacity());
-            self.cards.resize(self.values.len(), 0);
+    /// A row's mask, of about so many rows in all.
+    #[inline]
+    fn mask(&mut self, row: usize, rows: usize, mask: u32) {
+        if mask != 0 || !self.cards.is_empty() {
+            if self.cards.is_empty() {
+                self.begin_masks(row, rows);
+            }
+            self.cards.push(mask.cast_signed());
         }
-        self.cards.push(mask.cast_signed());
+    }
+
+    #[cold]
+    fn begin_masks(&mut self, row: usize, rows: usize) {
+        self.cards.reserve(rows);
+        self.cards.resize(row, 0);
+    }
+}
+
+impl Extend<Score> for Scores {
+    #[inline]
+    fn extend<T: IntoIterator<Item = Score>>(&mut self, scores: T) {
+        // The values go in without a check of the space for each, which the
+        // length of the iterator already says.
+        let mut values = std::mem::take(&mut self.values);
+        let (mut row, rows) = (values.len(), values.capacity());
+        values.extend(scores.into_iter().map(|score| {
+            self.mask(row, rows, score.cards);
+            row += 1;
+            score.value
+        }));
+        self.values = values;
     }
 }
 

@@ -127,30 +127,32 @@ impl<'a> Ask<'a> {
     /// fits nowhere without `CARD_MEMORY_TOTAL`.
     #[inline]
     pub fn fits(&self, card: &Card) -> bool {
-        let total = card.get(CARD_MEMORY_TOTAL);
-        if card.get(CARD_FREE) < self.milli_on(total) || card.get(CARD_HEALTHY) == 0 {
-            return false;
-        }
-        let has = |id| card.nodes.card.column(id).get(card.at);
-        has(CARD_MEMORY_FREE).is_none_or(|free| *free >= self.mib_on(total))
-            && (self.models.is_empty()
-                || has(CARD_MODEL).is_none_or(|model| self.models.contains(model)))
+        let column = |id| card.nodes.card.column(id);
+        Room::new(column).takes(self, card.at)
     }
 
-    /// Cards with room in order of `key`, the lowest index among equals, as a
-    /// mask; 0 if there are too few or the choice is the host's.
+    /// Cards with room in order of their free share times `sign`, the lowest
+    /// index among equals, as a mask; 0 if there are too few or the choice is
+    /// the host's.
     #[inline]
-    pub(crate) fn choose(&self, node: &Node, key: impl Fn(&Card) -> i32) -> u32 {
+    pub(crate) fn choose(&self, node: &Node, sign: i32) -> u32 {
         if self.by_host {
             return 0;
         }
+        let room = Room::new(|id| node.card_column(id));
         let mut mask = 0;
         for _ in 0..self.cards {
-            let left = node.cards().filter(|card| mask & card.bit() == 0 && self.fits(card));
-            match left.min_by_key(|card| key(card)).map(|card| card.bit()) {
-                None | Some(0) => return 0,
-                Some(bit) => mask |= bit,
+            let (mut best, mut least) = (0, i32::MAX);
+            for (card, free) in room.free.iter().enumerate().take(32) {
+                let key = free * sign;
+                if key < least && mask >> card & 1 == 0 && room.takes(self, card) {
+                    (best, least) = (1 << card, key);
+                }
             }
+            if best == 0 {
+                return 0;
+            }
+            mask |= best;
         }
         mask
     }
@@ -161,15 +163,57 @@ impl<'a> Ask<'a> {
         if self.by_host {
             return 0;
         }
-        let mut fitting = node.cards().filter(|card| self.fits(card));
-        let mut mask = 0;
-        for _ in 0..self.cards {
-            match fitting.next().map(|card| card.bit()) {
-                None | Some(0) => return 0,
-                Some(bit) => mask |= bit,
-            }
+        let (mut mask, mut left) = (0, self.cards);
+        for card in node.fitting(self).take(self.cards).filter(|card| *card < 32) {
+            mask |= 1 << card;
+            left -= 1;
         }
-        mask
+        if left == 0 { mask } else { 0 }
+    }
+}
+
+/// The card columns that say whether there is room.
+pub(crate) struct Room<'a> {
+    pub(crate) free: &'a [i32],
+    memory_free: &'a [i32],
+    memory_total: &'a [i32],
+    healthy: &'a [i32],
+    model: &'a [i32],
+}
+
+impl<'a> Room<'a> {
+    #[expect(clippy::inline_always, reason = "a few loads a row")]
+    #[inline(always)]
+    pub(crate) fn new(column: impl Fn(u32) -> &'a [i32]) -> Self {
+        Self {
+            free: column(CARD_FREE),
+            memory_free: column(CARD_MEMORY_FREE),
+            memory_total: column(CARD_MEMORY_TOTAL),
+            healthy: column(CARD_HEALTHY),
+            model: column(CARD_MODEL),
+        }
+    }
+
+    /// Whether a card takes its part of what is asked.
+    #[expect(clippy::inline_always, reason = "asked of every card of every row")]
+    #[inline(always)]
+    pub(crate) fn takes(&self, ask: &Ask, card: usize) -> bool {
+        let value = |column: &[i32]| column.get(card).copied().unwrap_or(0);
+        let (free, total) = (value(self.free), value(self.memory_total));
+        if ask.milli > 0 && free < ask.milli || free < ask.milli_on(total) {
+            return false;
+        }
+        let room = match self.memory_free.get(card) {
+            None => true,
+            // Whether ⌊total · milli / 1000⌋ is there, without dividing.
+            Some(free) if ask.mib == 0 && !ask.whole => {
+                i64::from(total) * i64::from(ask.milli) < (i64::from(*free) + 1) * 1000
+            }
+            Some(free) => *free >= ask.mib_on(total),
+        };
+        room && self.healthy.get(card).is_none_or(|healthy| *healthy != 0)
+            && (ask.models.is_empty()
+                || self.model.get(card).is_none_or(|model| ask.models.contains(model)))
     }
 }
 

@@ -45,21 +45,32 @@ impl<'a> Context<'a> {
 /// Jobs of a call: the one that is decided on, or the rows of `rank`.
 #[derive(Clone, Copy, Debug)]
 pub struct Jobs<'a> {
-    columns: Family<'a, 100, 48>,
+    columns: Family<'a, FIRST, COLUMNS>,
+    /// The values of the first row, which in most calls is the only one.
+    first: [i32; COLUMNS],
     rows: usize,
     /// The columns are one job's, so lists belong to it.
     single: bool,
 }
 
+const FIRST: u32 = 100;
+const COLUMNS: usize = 48;
+
 impl<'a> Jobs<'a> {
+    fn new(rows: usize, columns: &[Column<'a>], single: bool) -> Self {
+        let columns = Family::new(columns);
+        let first = std::array::from_fn(|i| columns.get(FIRST + i as u32, 0));
+        Self { columns, first, rows, single }
+    }
+
     /// The one job of a call.
     pub fn one(columns: &[Column<'a>]) -> Self {
-        Self { columns: Family::new(columns), rows: 1, single: true }
+        Self::new(1, columns, true)
     }
 
     /// The rows of `rank`.
     pub fn many(rows: u32, columns: &[Column<'a>]) -> Self {
-        Self { columns: Family::new(columns), rows: rows as usize, single: false }
+        Self::new(rows as usize, columns, false)
     }
 
     /// Number of jobs.
@@ -96,7 +107,10 @@ impl<'a> Job<'a> {
     /// A value by its id, such as `job.get(JOB_CPU)`.
     #[inline]
     pub fn get(&self, id: u32) -> i32 {
-        self.jobs.columns.get(id, self.row)
+        match self.jobs.first.get(id.wrapping_sub(FIRST) as usize) {
+            Some(value) if self.row == 0 => *value,
+            _ => self.jobs.columns.get(id, self.row),
+        }
     }
 
     /// Whether a column was handed over.

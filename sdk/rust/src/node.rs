@@ -1,10 +1,9 @@
 //! The nodes of a call and the cards on them.
 
 use crate::batch::{Family, Table, absent};
-use crate::card::{Ask, Card};
+use crate::card::{Ask, Card, Room};
 use crate::columns::{
-    CARD_FREE, CARD_OFFSETS, FIRST_LABEL, LINK_BANDWIDTH, LINK_OFFSETS, NODE_GPU_MEMORY_TOTAL,
-    NODE_GPU_TOTAL,
+    CARD_OFFSETS, FIRST_LABEL, LINK_BANDWIDTH, LINK_OFFSETS, NODE_GPU_MEMORY_TOTAL, NODE_GPU_TOTAL,
 };
 
 /// The nodes of a call. Columns are found once here; rows are views.
@@ -173,22 +172,22 @@ impl<'a> Node<'a> {
     /// `CARD_MEMORY_TOTAL` and, where nodes mix models, `CARD_MODEL`.
     #[inline]
     pub fn tightest(&self, ask: &Ask) -> u32 {
-        if ask.takes_all() {
-            // All that fit are idle alike.
-            ask.first(self)
-        } else {
-            ask.choose(self, |card| card.get(CARD_FREE))
-        }
+        // All that fit whole are idle alike.
+        if ask.takes_all() { ask.first(self) } else { ask.choose(self, 1) }
     }
 
     /// As [`tightest`](Self::tightest), but the cards with the most free share.
     #[inline]
     pub fn loosest(&self, ask: &Ask) -> u32 {
-        if ask.takes_all() {
-            ask.first(self)
-        } else {
-            ask.choose(self, |card| -card.get(CARD_FREE))
-        }
+        if ask.takes_all() { ask.first(self) } else { ask.choose(self, -1) }
+    }
+
+    /// Positions of the cards that take their part of what is asked, as
+    /// [`Ask::fits`] says, in order.
+    #[inline]
+    pub fn fitting(&self, ask: &Ask<'a>) -> impl Iterator<Item = usize> + use<'a> {
+        let (room, ask) = (Room::new(|id| self.card_column(id)), *ask);
+        (0..room.free.len()).filter(move |card| room.takes(&ask, *card))
     }
 
     /// The cards that a mask names.

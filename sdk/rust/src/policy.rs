@@ -70,9 +70,7 @@ pub trait Policy: Sized + Send + Sync + 'static {
 
     /// All nodes of a call: pushes one score a row.
     fn score_rows(&self, context: &Context, job: &Job, nodes: &Nodes, out: &mut Scores) {
-        for node in nodes.iter() {
-            out.push(self.score(context, job, &node));
-        }
+        out.extend(nodes.iter().map(|node| self.score(context, job, &node)));
     }
 
     /// All groups of a call: pushes one number a row.

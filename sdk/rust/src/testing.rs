@@ -93,7 +93,8 @@ impl Tester {
         let nodes = Table { rows: nodes.len() as u32, columns: &table };
         let answer = self.policy.score(&borrow(&context), &job, nodes);
         assert!(answer.cards.is_empty() || answer.cards.len() == nodes.rows as usize);
-        Scores { values: checked(nodes.rows, answer.values), cards: answer.cards }
+        checked(nodes.rows, answer.values.iter().collect());
+        answer
     }
 
     /// Scores of nodes.
