@@ -34,6 +34,11 @@ impl Loader {
         &self.strings
     }
 
+    /// The runtime, for queues that swap.
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
     /// The component behind a built-in name or a path.
     pub fn bytes(name: &str) -> anyhow::Result<Vec<u8>> {
         if let Some((_, bytes)) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name) {

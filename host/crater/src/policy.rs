@@ -2,8 +2,7 @@
 
 use crate::cli::{Check, Format, PolicyCommand};
 use crate::loader::{BUILT_IN, Loader, config};
-use comfy_table::{ContentArrangement, Table, presets};
-use crater_engine::{Policy, Strings};
+use crater_engine::{Policy as _, Strings};
 use crater_model::columns;
 use std::sync::Arc;
 
@@ -17,16 +16,14 @@ pub fn run(command: &PolicyCommand) -> anyhow::Result<()> {
 
 fn list() -> anyhow::Result<()> {
     let loader = Loader::new(Arc::new(Strings::default()))?;
-    let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(["NAME", "VERSION", "DECIDES", "BYTES"]);
+    println!("{:<18} {:<8} {:>7}  DECIDES", "NAME", "VERSION", "BYTES");
     for (name, bytes) in BUILT_IN {
         let loaded = loader.load(name)?;
         let manifest = loaded.manifest();
         let exports: Vec<_> = manifest.exports.iter().map(|i| i.name()).collect();
-        table.add_row([*name, &manifest.version, &exports.join(" "), &bytes.len().to_string()]);
+        let (version, size) = (&manifest.version, bytes.len());
+        println!("{name:<18} {version:<8} {size:>7}  {}", exports.join(" "));
     }
-    println!("{table}");
     Ok(())
 }
 

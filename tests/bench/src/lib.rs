@@ -5,6 +5,7 @@ use crater_engine::policy::{Column, Fault, Interface, Manifest, Policy, Scores, 
 use crater_engine::{State, Strings};
 use crater_model::Digest;
 use crater_sdk::native::{Configured, Guest};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A natively compiled policy.
@@ -41,7 +42,7 @@ impl Native {
                 facts.iter().filter(|c| wants.contains(&c.id)).cloned().collect();
             let exports: Vec<Interface> = Interface::ALL
                 .into_iter()
-                .filter(|i| guest.manifest.exports.iter().any(|e| e.name() == i.name()))
+                .filter(|i| guest.manifest.exports.iter().any(|e| format!("{e:?}") == format!("{i:?}")))
                 .collect();
             let prepared = if exports.contains(&Interface::Prepare) {
                 guest.prepare(config, &borrowed(&facts))?
@@ -124,5 +125,18 @@ impl Policy for Native {
         let answer = self.guest.admit(&borrowed(context), &borrowed(job));
         let column = |(id, values)| Column { id, values };
         Ok(answer.map(|set| set.into_iter().map(column).collect()))
+    }
+}
+
+/// The component of a policy, built before by `cargo xtask policies`.
+pub fn component(name: &str) -> Vec<u8> {
+    let folder = std::env::var_os("CRATER_POLICIES").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/policies"),
+        PathBuf::from,
+    );
+    let path = folder.join(format!("{name}.wasm"));
+    match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) => panic!("{}: {error}; run `make build` first", path.display()),
     }
 }

@@ -10,9 +10,11 @@ pub use fragment::{Fragments, TypicalPod, typical_pods};
 
 use crate::trace::{MEMBERS_PER_NODE, Pod, Trace, node_order, workload_mix, yardstick_arrivals};
 use crater_engine::facts::MixShape;
-use crater_engine::{Decider, Ledger, MemoryJournal, Policies, Policy, Refusal, Round, Strings};
+use crater_engine::{
+    By, Decider, Ledger, MemoryJournal, Policies, Policy, Refusal, Round, State, Strings,
+};
 use crater_model::{
-    Fallback, JobSpec, JobState, JobUid, Kind, Mib, MilliCards, NodeUid, QueueSpec, TenantPath, Time,
+    Digest, Fallback, JobSpec, JobState, JobUid, Kind, Mib, MilliCards, NodeUid, QueueSpec, TenantPath, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -58,9 +60,39 @@ pub struct Run {
     pub decisions: u64,
     /// Decisions that a fallback made because the policy failed.
     pub faults: u64,
-    /// What was placed where, in order, for comparing runs.
-    pub placements: Vec<(JobUid, Option<NodeUid>)>,
+    /// Each decision in order.
+    pub decided: Vec<Decided>,
 }
+
+/// One decision of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// The job.
+    pub job: JobUid,
+    /// Where it went; nowhere if it was dropped.
+    pub node: Option<NodeUid>,
+    /// The policy that was asked.
+    pub policy: Option<Digest>,
+    /// Who decided.
+    pub by: By,
+}
+
+/// What is known before an arrival.
+pub struct Moment<'a> {
+    /// The books.
+    pub state: &'a State,
+    /// The time.
+    pub now: Time,
+    /// Arrived GPU share in percent of the cluster's cards, the pod that comes
+    /// not included.
+    pub arrived_pct: f64,
+    /// Whoever decides, to be warmed for a new policy.
+    pub decider: &'a mut Decider,
+}
+
+/// Conducts a run: is asked before each arrival which policy decides from here
+/// on; `None` leaves it as it is.
+pub type Conductor<'a> = &'a mut dyn FnMut(Moment<'_>) -> Option<Arc<dyn Policy>>;
 
 /// The experiment on one trace.
 pub struct Yardstick<'a> {
@@ -108,17 +140,32 @@ impl<'a> Yardstick<'a> {
         mix(&self.trace.pods)
     }
 
-    /// Runs one seed. `tick` is told after each arrival.
+    /// Runs one seed under one policy, or under the built-in order. `tick` is
+    /// told before each arrival.
     pub fn run(
         &self,
         seed: u64,
         policy: Option<Arc<dyn Policy>>,
-        mut decider: Decider,
+        decider: Decider,
         tick: &mut dyn FnMut(),
+    ) -> Result<Run, YardstickError> {
+        let mut first = policy;
+        self.conduct(seed, decider, &mut |_| {
+            tick();
+            first.take()
+        })
+    }
+
+    /// Runs one seed under policies that may change on the way.
+    pub fn conduct(
+        &self,
+        seed: u64,
+        mut decider: Decider,
+        conductor: Conductor<'_>,
     ) -> Result<Run, YardstickError> {
         let mut ledger = self.cluster(seed)?;
         let queue = crater_model::QueueName::from("trace");
-        let policies: Policies = policy.into_iter().map(|p| (queue.clone(), p)).collect();
+        let mut policies = Policies::new();
         let arrivals = yardstick_arrivals(&self.trace.pods, self.trace.gpus(), seed);
         let total = 1000 * self.trace.gpus();
         let mut fragments = Fragments::new(&self.typical, ledger.state());
@@ -127,6 +174,12 @@ impl<'a> Yardstick<'a> {
         let mut run = Run::default();
         for (i, pod) in arrivals.iter().enumerate() {
             let now = Time::from_secs(i as u64 + 1);
+            let percent = |part: u64| part as f64 * 100.0 / total as f64;
+            let (state, arrived_pct) = (ledger.state(), percent(arrived));
+            let moment = Moment { state, now, arrived_pct, decider: &mut decider };
+            if let Some(policy) = conductor(moment) {
+                policies.insert(queue.clone(), policy);
+            }
             let refused = |source| YardstickError::Refused {
                 trace: self.trace.name.clone(),
                 what: pod.name.to_string(),
@@ -139,14 +192,15 @@ impl<'a> Yardstick<'a> {
             run.faults += plan.records.iter().filter(|r| r.fault.is_some()).count() as u64;
             arrived += pod.gpu().0;
             let node = plan.placements.first().map(|p| p.members[0].node);
-            run.placements.push((job, node));
+            if let Some(record) = plan.record(job) {
+                run.decided.push(Decided { job, node, policy: record.policy, by: record.by });
+            }
             if let Some(node) = node {
                 allocated += pod.gpu().0;
                 fragments.update(ledger.state(), node);
             } else {
                 ledger.end_job(now, job, JobState::Failed, "no room").map_err(refused)?;
             }
-            let percent = |part: u64| part as f64 * 100.0 / total as f64;
             let bin = percent(arrived).round() as usize;
             if sums.len() <= bin {
                 sums.resize(bin + 1, (0, 0.0, 0.0));
@@ -155,7 +209,6 @@ impl<'a> Yardstick<'a> {
             sum.0 += 1;
             sum.1 += 100.0 - percent(allocated);
             sum.2 += fragments.milli() * 100.0 / total as f64;
-            tick();
         }
         let point = |(bin, (n, unallocated, fragmented)): (usize, (u64, f64, f64))| Point {
             arrived_pct: bin as u32,
