@@ -39,6 +39,7 @@ pub fn admit(
         submitted: now,
         since: now,
         claims: SmallVec::new(),
+        ended: 0,
         attempts: 0,
         preemptions: 0,
         failed: false,

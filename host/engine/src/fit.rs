@@ -21,6 +21,10 @@ pub enum Choice {
 
 /// Whether a member fits on the node now.
 pub fn fits(node: &NodeState, request: &Request) -> Result<(), Reason> {
+    // The usual case first: what fits needs no reason.
+    if fits_plainly(node, request) {
+        return Ok(());
+    }
     static_fit(node, request)?;
     dynamic_fit(node, request)?;
     match &request.gpu {
@@ -34,6 +38,42 @@ pub fn fits(node: &NodeState, request: &Request) -> Result<(), Reason> {
             pick(node, request, ask, Fallback::Binpack).map(|_| ())
         }
     }
+}
+
+/// Whether a member without wishes about nodes and links fits, found with as
+/// few looks as can be. `false` may still fit.
+fn fits_plainly(node: &NodeState, request: &Request) -> bool {
+    let spec = &*node.spec;
+    if spec.cordoned
+        || !spec.taints.is_empty()
+        || !request.selectors.is_empty()
+        || request.nvlink != Need::None
+        || request.numa != Need::None
+        || dynamic_fit(node, request).is_err()
+    {
+        return false;
+    }
+    let Some(ask) = &request.gpu else { return true };
+    if matches!(ask.share, Share::Mig { .. }) {
+        return false;
+    }
+    let mut missing = ask.cards;
+    for card in 0..node.cards.len() {
+        if missing == 0 {
+            break;
+        }
+        missing -= u64::from(has_room(node, request, ask, card));
+    }
+    missing == 0
+}
+
+/// Whether a card has room for its share; not for MIG.
+fn has_room(node: &NodeState, request: &Request, ask: &GpuAsk, card: usize) -> bool {
+    let spec = &node.spec.cards[card];
+    let (free, free_memory) = node.card_free(card);
+    !free.is_zero()
+        && model_fits(spec, request)
+        && charged(spec, &ask.share).is_some_and(|(milli, memory)| milli <= free && memory <= free_memory)
 }
 
 /// The amounts that a member would hold on the node.
@@ -255,10 +295,11 @@ fn linked(
         }
         if need == Need::Required { Err(reason) } else { Ok(()) }
     };
+    // One card is joined to itself, whatever is known of it.
     if count > 1 {
         narrow(request.nvlink, &|c| node.spec.links.group(c), Reason::Nvlink)?;
+        narrow(request.numa, &|c| node.spec.cards[c].numa, Reason::Numa)?;
     }
-    narrow(request.numa, &|c| node.spec.cards[c].numa, Reason::Numa)?;
     Ok(sets)
 }
 

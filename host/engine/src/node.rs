@@ -36,7 +36,8 @@ pub struct CardState {
     pub instances: SmallVec<[Instance; 1]>,
 }
 
-/// Members of one job on a node.
+/// Members of one job on a node that are of one size: equal requests may take
+/// a whole card here and a share of a larger one there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resident {
     /// The job.
@@ -178,10 +179,12 @@ impl NodeState {
             card.shares += 1;
             card.instances.extend(share.instance.clone());
         }
-        if let Some(resident) = self.residents.iter_mut().find(|r| r.job == job) {
+        let class = class(held);
+        let same = |r: &&mut Resident| r.job == job && r.class == class;
+        if let Some(resident) = self.residents.iter_mut().find(same) {
             resident.members += 1;
         } else {
-            self.residents.push(Resident { job, owner, members: 1, class: class(held) });
+            self.residents.push(Resident { job, owner, members: 1, class });
         }
     }
 
@@ -189,7 +192,7 @@ impl NodeState {
     pub(crate) fn same_sums(&self, other: &Self) -> bool {
         let key = |n: &Self| {
             let mut n = n.clone();
-            n.residents.sort_by_key(|r| r.job);
+            n.residents.sort_by_key(|r| (r.job, r.class));
             for card in &mut n.cards {
                 card.instances.sort_by(|a, b| (a.start, &a.profile).cmp(&(b.start, &b.profile)));
             }
@@ -288,7 +291,9 @@ impl NodeState {
                 card.instances.retain(|i| i != instance);
             }
         }
-        if let Some(at) = self.residents.iter().position(|r| r.job == job) {
+        let class = class(held);
+        let same = |r: &Resident| r.job == job && r.class == class;
+        if let Some(at) = self.residents.iter().position(same) {
             self.residents[at].members -= 1;
             if self.residents[at].members == 0 {
                 self.residents.swap_remove(at);
@@ -296,23 +301,48 @@ impl NodeState {
         }
     }
 
-    /// Takes a new description. Cards that it no longer names but that are
-    /// still held stay as sick ones, so that no claim loses its card.
+    /// Takes a new description. Cards that are held and that it no longer
+    /// names, or describes as other cards than those that are held, stay as
+    /// they were, but sick: no claim loses its card or finds it changed, and
+    /// nothing new comes onto it.
     pub fn describe(&mut self, spec: Arc<NodeSpec>, strings: &Strings) {
         let held = self.cards.iter().rposition(|c| c.shares > 0).map_or(0, |i| i + 1);
-        if spec.cards.len() >= held {
-            self.cards.resize(spec.cards.len(), CardState::default());
-            self.texts = Texts::new(&spec, strings);
-            self.spec = spec;
-            return;
-        }
         let mut kept = NodeSpec::clone(&spec);
-        let gone = self.spec.cards[spec.cards.len()..held].iter();
-        kept.cards.extend(gone.map(|c| CardSpec { healthy: false, ..c.clone() }));
-        kept.links = self.spec.links.clone();
-        self.cards.truncate(held);
+        for (i, (old, state)) in self.spec.cards.iter().zip(&self.cards).enumerate().take(held) {
+            let sick = || CardSpec { healthy: false, ..old.clone() };
+            match kept.cards.get_mut(i) {
+                None => kept.cards.push(sick()),
+                Some(new) if state.shares > 0 && !state.may_be_on(old, new) => *new = sick(),
+                Some(_) => {}
+            }
+        }
+        if !kept.links.groups.is_empty() {
+            // Cards that are gone are linked to none: a group to each.
+            let alone = (0..=u16::MAX).rev();
+            kept.links.groups.extend(alone.take(kept.cards.len() - spec.cards.len()));
+        }
+        if kept.cards.len() != spec.cards.len() {
+            kept.links.bandwidth.clear();
+        }
+        self.cards.resize(kept.cards.len(), CardState::default());
         self.texts = Texts::new(&kept, strings);
-        self.spec = Arc::new(kept);
+        self.spec = if kept == *spec { spec } else { Arc::new(kept) };
+    }
+}
+
+impl CardState {
+    /// Whether what is held on a card described as `old` can be on one that is
+    /// described as `new`.
+    fn may_be_on(&self, old: &CardSpec, new: &CardSpec) -> bool {
+        let by_share = usize::from(self.shares) - self.instances.len();
+        old.model == new.model
+            && match &new.mig {
+                MigMode::Off => self.instances.is_empty() && self.memory <= new.memory,
+                MigMode::Free(geometry) => by_share == 0 && geometry.legal(&self.instances),
+                MigMode::Fixed { instances, .. } => {
+                    by_share == 0 && self.instances.iter().all(|i| instances.contains(i))
+                }
+            }
     }
 }
 

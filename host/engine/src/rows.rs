@@ -378,8 +378,13 @@ pub struct Texts {
 }
 
 impl Texts {
-    /// Numbers the texts of a description.
+    /// Numbers the texts of a description, those of its labels included: a text
+    /// has its number from when it is journalled, so that a replay sees the
+    /// same ones whatever was decided in between.
     pub fn new(spec: &crater_model::NodeSpec, strings: &Strings) -> Arc<Self> {
+        for value in spec.labels.values() {
+            strings.id(value);
+        }
         Arc::new(Self {
             domain: strings.id(&spec.domain),
             zone: strings.id(&spec.zone),

@@ -6,7 +6,7 @@ use crate::strings::Strings;
 use crater_model::event::Entry;
 use crater_model::{
     Claim, ClaimState, ClaimUid, Digest, Event, JobSpec, JobState, JobUid, Kind, NodeSpec, NodeUid,
-    Priority, QueueName, QueueSpec, Time,
+    Priority, QueueName, QueueSpec, Share, Time,
 };
 use smallvec::SmallVec;
 use std::cmp::Reverse;
@@ -31,6 +31,8 @@ pub struct Job {
     pub since: Time,
     /// Claims that are not gone.
     pub claims: SmallVec<[ClaimUid; 1]>,
+    /// Members that ended well since it last started.
+    pub ended: u32,
     /// Starts so far.
     pub attempts: u32,
     /// Times that it was preempted.
@@ -351,8 +353,12 @@ impl State {
 
     fn add_job(&mut self, job: JobUid, spec: &Arc<JobSpec>, at: Time) {
         let owner = self.owner(spec);
+        // Numbered from when they are journalled, as a node's texts are.
         for model in &spec.request.models {
             self.strings.id(model);
+        }
+        if let Some(Share::Mig { profile }) = spec.request.gpu.as_ref().map(|g| &g.share) {
+            self.strings.id(profile);
         }
         let state = Job {
             uid: job,
@@ -362,6 +368,7 @@ impl State {
             submitted: at,
             since: at,
             claims: SmallVec::new(),
+            ended: 0,
             attempts: 0,
             preemptions: 0,
             failed: false,
@@ -449,6 +456,7 @@ impl State {
             let Some(job) = self.jobs.get_mut(claim.job.0 as usize) else { continue };
             if job.claims.is_empty() {
                 job.attempts += 1;
+                job.ended = 0;
             }
             job.claims.push(claim.uid);
             let (queue, key) = (job.spec.queue.clone(), Waiting::new(job));
@@ -471,17 +479,7 @@ impl State {
         known.state = state;
         let job = known.job;
         match state {
-            ClaimState::Held => {
-                let running = self.job(job).is_some_and(|j| {
-                    let held = j.claims.iter().filter_map(|c| self.claim(*c));
-                    j.state == JobState::Starting
-                        && held.filter(|c| c.state == ClaimState::Held).count()
-                            >= j.spec.min_members as usize
-                });
-                if running {
-                    self.set_job(job, JobState::Running, at);
-                }
-            }
+            ClaimState::Held => self.run_if_up(job, at),
             ClaimState::Gone => {
                 self.drop_claim(claim, at);
                 if self.job(job).is_some_and(|j| !j.state.ended()) {
@@ -489,6 +487,16 @@ impl State {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// A job runs once its minimum of members runs or has run.
+    fn run_if_up(&mut self, job: JobUid, at: Time) {
+        let Some(known) = self.job(job).filter(|j| j.state == JobState::Starting) else { return };
+        let held = known.claims.iter().filter_map(|c| self.claim(*c));
+        let held = held.filter(|c| c.state == ClaimState::Held).count();
+        if held + known.ended as usize >= known.spec.min_members as usize {
+            self.set_job(job, JobState::Running, at);
         }
     }
 
@@ -505,10 +513,13 @@ impl State {
             return;
         }
         known.failed |= !success;
+        known.ended += u32::from(success);
         if known.failed {
             self.end_job(job, JobState::Failed, "a member failed".into(), at);
         } else if known.claims.is_empty() {
             self.end_job(job, JobState::Succeeded, "".into(), at);
+        } else {
+            self.run_if_up(job, at);
         }
     }
 
