@@ -2,7 +2,12 @@
 //! queue falls back on.
 
 use crate::node::NodeState;
-use crater_model::{Fallback, Request};
+use crater_model::{Digest, Fallback, Request};
+
+/// What names a built-in order where a policy's digest would stand.
+pub fn digest(order: Fallback) -> Digest {
+    Digest(*blake3::hash(format!("built-in {order}").as_bytes()).as_bytes())
+}
 
 /// The host's score of a node for a member, greater is better. GPU work fills
 /// (or spreads over) GPU share, other work CPU; both 0–1000.

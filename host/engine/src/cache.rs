@@ -9,7 +9,7 @@ use crate::rows::{Asking, Layout};
 use crate::shape::{Answer, Shape};
 use crate::state::Job;
 use crate::strings::Strings;
-use crater_model::Request;
+use crater_model::{Fallback, Request};
 use crater_model::columns as c;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct ShapeKey {
     /// Declared values of the context and the job, and what relation columns
     /// compare.
     pub values: Box<[i32]>,
+    /// The queue's order, by which the host scores where the policy does not.
+    pub order: Fallback,
 }
 
 /// One policy's memory.
@@ -62,7 +64,7 @@ impl Cache {
     }
 
     /// The key of a job's shape.
-    pub fn key(&self, asking: &Asking<'_>, strings: &Strings) -> ShapeKey {
+    pub fn key(&self, asking: &Asking<'_>, order: Fallback, strings: &Strings) -> ShapeKey {
         let mut values = vec![];
         for column in self.layout.context(asking.now, 0) {
             values.extend(column.values);
@@ -74,7 +76,7 @@ impl Cache {
         for id in self.layout.relations() {
             values.push(crate::rows::relation_key(asking.job, *id));
         }
-        ShapeKey { request: asking.job.spec.request.clone(), values: values.into() }
+        ShapeKey { request: asking.job.spec.request.clone(), values: values.into(), order }
     }
 
     /// Takes a shape out, to be put back after use; a new one if it is unknown.
@@ -185,9 +187,12 @@ pub fn same_job(groups: &Groups, overlay: &Overlay<'_>, slots: u32, job: &Job) -
     let mut counts = vec![0; groups.len()];
     for slot in 0..slots {
         let Some(node) = overlay.get(slot) else { continue };
-        let Some(resident) = node.residents.iter().find(|r| r.job == job.uid) else { continue };
-        for group in groups.of(slot) {
-            counts[group] += resident.members as i32;
+        let own = node.residents.iter().filter(|r| r.job == job.uid);
+        let members: u32 = own.map(|r| r.members).sum();
+        if members > 0 {
+            for group in groups.of(slot) {
+                counts[group] += members as i32;
+            }
         }
     }
     counts

@@ -4,6 +4,7 @@
 //! policies, the time, the seed and, on replay, the recorded faults. What a
 //! decider remembers between rounds only makes it faster.
 
+use crate::builtin;
 use crate::cache::Cache;
 use crate::evaluate::{Evaluation, Found, Scorer};
 use crate::figures::Figures;
@@ -224,7 +225,10 @@ impl Decider {
             }
             return;
         }
-        let (mut order, fault) = Order::new(state, queue, policy, round.now, round.seed);
+        let (mut order, fault) = match ranking_fault(round.replay, queue) {
+            Some(fault) => (Order::own(queue), Some(fault)),
+            None => Order::new(state, queue, policy, round.now, round.seed),
+        };
         turn.fault = fault;
         while let Some(uid) = order.next() {
             if plan.placements.len() >= round.limit {
@@ -371,7 +375,7 @@ impl Decider {
         let state = overlay.base();
         let slots = state.node_slots();
         let order = card_order(turn.queue.spec.fallback);
-        let digest = policy.map_or(builtin_digest(order), Policy::digest);
+        let digest = policy.map_or_else(|| builtin::digest(order), Policy::digest);
         let mut cache = self.caches.remove(&digest).unwrap_or_else(|| Cache::new(policy));
         let scorer = policy.map_or(Scorer::Builtin(order), |p| Scorer::Policy(p, order));
         let evaluation = Evaluation { overlay, asking, scorer };
@@ -388,7 +392,7 @@ impl Decider {
         let found = if fresh {
             evaluation.search(&mut cache, slots as u32)
         } else {
-            let key = cache.key(&asking, &state.strings);
+            let key = cache.key(&asking, order, &state.strings);
             if let Some((reasons, found)) = turn.full.get(&key) {
                 // Room only shrinks within a round.
                 let known = (reasons.clone(), found.clone());
@@ -444,13 +448,16 @@ fn only_shrinks(policy: Option<&dyn Policy>, asking: Asking<'_>) -> bool {
     asking.placed == 0 && policy.is_none_or(|p| !p.manifest().exports(Interface::Filter))
 }
 
+/// The fault with which a queue's ranking failed in the plan that is decided
+/// again: it holds for all of the queue's decisions, the first included.
+fn ranking_fault(replay: Option<&Plan>, queue: &Queue) -> Option<Fault> {
+    let first = replay?.records.iter().find(|r| r.queue == queue.spec.name)?;
+    first.fault.clone().filter(|fault| fault.interface() == Interface::Rank)
+}
+
 /// The order in which the host chooses cards where the policy leaves it to it.
 fn card_order(fallback: Fallback) -> Fallback {
     if fallback == Fallback::Hold { Fallback::Binpack } else { fallback }
-}
-
-fn builtin_digest(order: Fallback) -> Digest {
-    Digest(*blake3::hash(format!("built-in {order}").as_bytes()).as_bytes())
 }
 
 fn earlier(wake: &mut Option<Time>, at: Time) {

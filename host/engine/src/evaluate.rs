@@ -133,7 +133,7 @@ impl Evaluation<'_, '_> {
 
     /// The winner of a shape that is up to date.
     pub fn pick(&self, cache: &Cache, shape: &Shape) -> Result<Found, Fault> {
-        let additions = self.additions(cache)?;
+        let additions = self.additions(cache, shape.candidates() > 0)?;
         let normalise = self.normalises() && !additions.is_empty();
         let top = if normalise {
             best_normalised(shape.scored(), &additions)
@@ -198,7 +198,7 @@ impl Evaluation<'_, '_> {
         {
             self.search_rows(cache, policy, &asked, &table, &mut inside, &mut found)?;
         }
-        let additions = self.additions(cache)?;
+        let additions = self.additions(cache, !inside.is_empty())?;
         found.candidates = inside.len() as u32;
         found.top = if self.normalises() && !additions.is_empty() {
             best_normalised(inside.into_iter(), &additions)
@@ -327,12 +327,13 @@ impl Evaluation<'_, '_> {
         Ok(Verdict::In { score: answer.score, mask: answer.mask })
     }
 
-    /// What each lane adds; empty without `score-groups`.
-    fn additions(&self, cache: &Cache) -> Result<Vec<i64>, Fault> {
+    /// What each lane adds; empty without `score-groups`. Not asked for when
+    /// no node is in the running: nothing could come of it but a fault.
+    fn additions(&self, cache: &Cache, any: bool) -> Result<Vec<i64>, Fault> {
         let (Scorer::Policy(policy, _), Some(groups)) = (self.scorer, &cache.groups) else {
             return Ok(vec![]);
         };
-        if groups.len() == 0 {
+        if groups.rows() == 0 || !any {
             return Ok(vec![]);
         }
         let wanted = &cache.layout.groups;
@@ -346,7 +347,7 @@ impl Evaluation<'_, '_> {
         let context = cache.layout.context(self.asking.now, self.asking.seed);
         let job = cache.layout.job(&self.asking, &self.overlay.base().strings);
         let answers = policy.score_groups(&context, &job, &table)?;
-        check_len(Interface::ScoreGroups, answers.len(), groups.len())?;
+        check_len(Interface::ScoreGroups, answers.len(), groups.rows())?;
         Ok(groups.additions(&answers))
     }
 }

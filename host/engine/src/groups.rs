@@ -50,6 +50,9 @@ pub struct Groups {
     ids: FxHashMap<(i32, i32), u32>,
     keys: Vec<(i32, i32)>,
     sums: Vec<Sums>,
+    /// Groups that have nodes, by kind and name: the rows of the table. Not
+    /// every group that ever was, so that the past changes no answer.
+    rows: Vec<u32>,
     /// Per slot: where it was counted and with what.
     counted: Vec<Option<(Place, Sums)>>,
     /// Places that occur, each a lane of its own in a shape.
@@ -66,20 +69,28 @@ impl Groups {
         Self { by, ..Self::default() }
     }
 
-    /// Counts a slot anew. Groups are numbered as they appear.
+    /// Counts a slot anew.
     pub fn update(&mut self, slot: u32, node: Option<&NodeState>) {
         let slot = slot as usize;
         if self.counted.len() <= slot {
             self.counted.resize(slot + 1, None);
         }
-        if let Some((place, sums)) = self.counted[slot].take() {
+        let before = self.counted[slot].take();
+        if let Some((place, sums)) = before {
             self.add(place, sums, -1);
         }
-        let Some(node) = node else { return };
-        let place = self.place(node);
-        let sums = Sums::of(node);
-        self.add(place, sums, 1);
-        self.counted[slot] = Some((place, sums));
+        let place = node.map(|node| {
+            let (place, sums) = (self.place(node), Sums::of(node));
+            self.add(place, sums, 1);
+            self.counted[slot] = Some((place, sums));
+            place
+        });
+        if place != before.map(|b| b.0) {
+            self.rows.clear();
+            self.rows.extend((0..self.keys.len() as u32).filter(|id| self.sums[*id as usize].nodes > 0));
+            let keys = &self.keys;
+            self.rows.sort_unstable_by_key(|id| keys[*id as usize]);
+        }
     }
 
     fn add(&mut self, place: Place, sums: Sums, sign: i64) {
@@ -118,20 +129,24 @@ impl Groups {
     pub fn table(&self, wanted: &[u32], same_job: &[i32]) -> Table {
         let saturate = |n: i64| i32::try_from(n).unwrap_or(i32::MAX);
         let column = |&id: &u32| {
-            let value = |(i, sums): (usize, &Sums)| match id {
-                c::GROUP_KIND => self.keys[i].0,
-                c::GROUP_NAME => self.keys[i].1,
-                c::GROUP_NODES => saturate(sums.nodes),
-                c::GROUP_CARDS => saturate(sums.cards),
-                c::GROUP_CARDS_IDLE => saturate(sums.idle),
-                c::GROUP_GPU_FREE => saturate(sums.gpu),
-                c::GROUP_CPU_FREE => saturate(sums.cpu),
-                c::GROUP_SAME_JOB => same_job.get(i).copied().unwrap_or(0),
-                _ => 0,
+            let value = |group: &u32| {
+                let i = *group as usize;
+                let sums = &self.sums[i];
+                match id {
+                    c::GROUP_KIND => self.keys[i].0,
+                    c::GROUP_NAME => self.keys[i].1,
+                    c::GROUP_NODES => saturate(sums.nodes),
+                    c::GROUP_CARDS => saturate(sums.cards),
+                    c::GROUP_CARDS_IDLE => saturate(sums.idle),
+                    c::GROUP_GPU_FREE => saturate(sums.gpu),
+                    c::GROUP_CPU_FREE => saturate(sums.cpu),
+                    c::GROUP_SAME_JOB => same_job.get(i).copied().unwrap_or(0),
+                    _ => 0,
+                }
             };
-            Column { id, values: self.sums.iter().enumerate().map(value).collect() }
+            Column { id, values: self.rows.iter().map(value).collect() }
         };
-        Table { rows: self.sums.len() as u32, columns: wanted.iter().map(column).collect() }
+        Table { rows: self.rows.len() as u32, columns: wanted.iter().map(column).collect() }
     }
 
     /// The groups of a slot.
@@ -140,15 +155,24 @@ impl Groups {
         place.into_iter().filter(|id| *id != NONE).map(|id| id as usize)
     }
 
-    /// Number of groups.
+    /// Number of groups that ever were.
     pub fn len(&self) -> usize {
         self.keys.len()
     }
 
-    /// What each lane adds, given what each group adds.
+    /// Number of groups that have nodes: rows of the table.
+    pub fn rows(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// What each lane adds, given what each row of the table adds.
     pub fn additions(&self, answers: &[i32]) -> Vec<i64> {
+        let mut added = vec![0; self.keys.len()];
+        for (group, answer) in self.rows.iter().zip(answers) {
+            added[*group as usize] = i64::from(*answer);
+        }
         let of = |place: &Place| {
-            place.iter().filter(|id| **id != NONE).map(|id| i64::from(answers[*id as usize])).sum()
+            place.iter().filter(|id| **id != NONE).map(|id| added[*id as usize]).sum()
         };
         self.places.iter().map(of).collect()
     }

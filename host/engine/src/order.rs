@@ -62,6 +62,14 @@ impl Totals {
 }
 
 impl Order {
+    /// The host's own: priority, kind, age.
+    pub fn own(queue: &Queue) -> Self {
+        let jobs = queue.waiting.iter().map(|w| w.job).collect();
+        let classes = BTreeMap::from([(0, Class { used: 0, jobs })]);
+        let tiers = VecDeque::from([Tier { classes }]);
+        Self { tiers, class_of: BTreeMap::new(), totals: Totals::default() }
+    }
+
     /// The order that the policy gives, or the host's own: priority, kind,
     /// age. A fault leaves the host's own.
     pub fn new(
@@ -71,12 +79,7 @@ impl Order {
         now: Time,
         seed: u64,
     ) -> (Self, Option<Fault>) {
-        let own = |fault| {
-            let jobs = queue.waiting.iter().map(|w| w.job).collect();
-            let classes = BTreeMap::from([(0, Class { used: 0, jobs })]);
-            let tiers = VecDeque::from([Tier { classes }]);
-            (Self { tiers, class_of: BTreeMap::new(), totals: Totals::default() }, fault)
-        };
+        let own = |fault| (Self::own(queue), fault);
         let Some(policy) = ranks(policy).filter(|_| queue.waiting.len() > 1) else {
             return own(None);
         };

@@ -173,6 +173,19 @@ pub enum Fault {
     },
 }
 
+impl Fault {
+    /// What was asked when it came.
+    pub const fn interface(&self) -> Interface {
+        match self {
+            Self::Trap { interface, .. }
+            | Self::Deadline { interface, .. }
+            | Self::Memory { interface, .. }
+            | Self::BadAnswer { interface, .. }
+            | Self::Unavailable { interface, .. } => *interface,
+        }
+    }
+}
+
 /// Answer of `score`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scores {
