@@ -93,8 +93,7 @@ impl Tester {
         let nodes = Table { rows: nodes.len() as u32, columns: &table };
         let answer = self.policy.score(&borrow(&context), &job, nodes);
         assert!(answer.cards.is_empty() || answer.cards.len() == nodes.rows as usize);
-        checked(nodes.rows, answer.values.iter().collect());
-        answer
+        Scores { values: checked(nodes.rows, answer.values), cards: answer.cards }
     }
 
     /// Scores of nodes.
