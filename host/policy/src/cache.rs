@@ -24,7 +24,7 @@ const HEAD: usize = MAGIC.len() + 32;
 /// Bytes of all entries; the oldest go first.
 const TOTAL_BYTES: u64 = 2 << 30;
 /// Bytes of one entry.
-const ENTRY_BYTES: u64 = 1 << 30;
+const ENTRY_BYTES: u64 = 513 << 20;
 
 /// Why a folder is no cache.
 #[derive(Debug, Error)]
@@ -76,7 +76,7 @@ impl Cache {
     pub(crate) fn open(folder: &Path, engine: &Engine) -> Result<Self, CacheError> {
         let io = |source| CacheError::Io { path: folder.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(io)?;
-        check_private(folder, "folder", |m| m.is_dir())?;
+        check_private(folder, "folder", fs::Metadata::is_dir)?;
         let key = key(&folder.join(KEY))?;
         let mut hasher = Blake(blake3::Hasher::new());
         engine.precompile_compatibility_hash().hash(&mut hasher);
@@ -176,7 +176,8 @@ fn check_private(
     let meta = fs::symlink_metadata(path)
         .map_err(|source| CacheError::Io { path: path.to_owned(), source })?;
     let (mode, owner) = (meta.mode() & 0o7777, meta.uid());
-    if right(&meta) && mode & 0o077 == 0 && owner == rustix::process::geteuid().as_raw() {
+    let private = [0o040, 0o020, 0o010, 0o004, 0o002, 0o001].iter().all(|bit| mode & bit == 0);
+    if right(&meta) && private && owner == rustix::process::geteuid().as_raw() {
         return Ok(());
     }
     Err(CacheError::NotPrivate { path: path.to_owned(), what, mode, owner })

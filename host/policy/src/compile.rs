@@ -15,8 +15,8 @@ use thiserror::Error;
 
 /// Threads of one compilation.
 const THREADS: usize = 4;
-/// Bytes of an artefact: several times the largest component.
-const ARTEFACT_BYTES: u64 = 1 << 30;
+/// Bytes of an artefact: many times the largest component.
+const ARTEFACT_BYTES: u64 = 512 << 20;
 /// Bytes of what the compiler says.
 const MESSAGE_BYTES: u64 = 16 << 10;
 /// How often the end of a process is looked for once its output is there.
@@ -148,9 +148,8 @@ fn in_process(
     let said = said.ok().and_then(Result::ok).unwrap_or_default();
     let said = cut(String::from_utf8_lossy(&said).trim());
     let limit = limits.compile_time;
-    let status = match status.map_err(CompileError::Pipe)? {
-        Some(status) => status,
-        None => return Err(CompileError::TooSlow { limit }),
+    let Some(status) = status.map_err(CompileError::Pipe)? else {
+        return Err(CompileError::TooSlow { limit });
     };
     if let Some(signal) = status.signal() {
         const SIGXCPU: i32 = 24;

@@ -105,7 +105,7 @@ impl Loaded {
         };
         // The first instance tells whether the configuration is accepted.
         if let Taken::Room(ticket) = configured.pool.take(1, Duration::ZERO) {
-            ticket.give_back(configured.instance()?);
+            ticket.give_back(Box::new(configured.instance()?));
         }
         Ok(configured)
     }
@@ -280,7 +280,7 @@ impl Configured {
         let (ticket, mut instance) = match self.pool.take(self.limits.instances, self.limits.call) {
             Taken::Used(ticket, instance) => (ticket, instance),
             Taken::Room(ticket) => {
-                (ticket, self.instance().map_err(|e| unavailable(e.to_string()))?)
+                (ticket, Box::new(self.instance().map_err(|e| unavailable(e.to_string()))?))
             }
             Taken::Full => {
                 let most = self.limits.instances;

@@ -1,6 +1,7 @@
 //! What a component may import and must export, checked before any of its
 //! code runs.
 
+use crate::fault::cut;
 use crate::wit_text;
 use crater_engine::policy::Interface;
 use std::fmt;
@@ -112,7 +113,7 @@ pub enum ContractError {
     /// It wants something of the host that policies do not get.
     #[error(
         "it imports {}; a policy may import {PACKAGE}'s log and strings and nothing else{}",
-        .imports.join(", "),
+        list(.imports),
         import_hint(.imports)
     )]
     Imports {
@@ -133,7 +134,7 @@ pub enum ContractError {
     /// The required interface is not there.
     #[error(
         "it does not export {PACKAGE}/policy@{VERSION}, which every policy needs; it exports {}",
-        if .found.is_empty() { "nothing".to_owned() } else { .found.join(", ") }
+        list(.found)
     )]
     NoPolicy {
         /// What it exports instead.
@@ -164,6 +165,19 @@ pub enum ContractError {
         /// The runtime's words.
         detail: String,
     },
+}
+
+/// The first names of a list that a component's author made.
+fn list(names: &[String]) -> String {
+    const SHOWN: usize = 10;
+    if names.is_empty() {
+        return "nothing".to_owned();
+    }
+    let shown = names.iter().take(SHOWN).map(|name| cut(name)).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(SHOWN) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
 }
 
 fn import_hint(imports: &[String]) -> &'static str {
@@ -260,7 +274,7 @@ pub(crate) fn find_exports(component: &Component) -> Result<Exports, ContractErr
         let inner = outer.and_then(|i| component.get_export(Some(&i), call.function()));
         match inner {
             Some((ComponentItem::ComponentFunc(func), index)) => {
-                exports.funcs[call.index()] = Some((index, wit_text::func(&func)));
+                exports.funcs[call.index()] = Some((index, cut(&wit_text::func(&func))));
             }
             Some(_) => return Err(mistyped(call, "something that is no function".to_owned())),
             None => return Err(mistyped(call, "no such function".to_owned())),

@@ -74,7 +74,20 @@ fn describe(trap: Trap, error: &wasmtime::Error) -> String {
     cut(&text)
 }
 
-/// The first [`DETAIL_CHARS`] characters.
+/// The first [`DETAIL_CHARS`] characters of a text that others wrote, in one
+/// line and without what a terminal would obey.
 pub(crate) fn cut(text: &str) -> String {
-    text.chars().take(DETAIL_CHARS).collect()
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().take(DETAIL_CHARS).map(plain).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_of_others_are_short_and_plain() {
+        assert_eq!(cut("a\n\u{1b}[2Jb"), "a  [2Jb");
+        assert_eq!(cut(&"ä".repeat(1000)).chars().count(), DETAIL_CHARS);
+    }
 }

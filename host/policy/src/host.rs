@@ -90,12 +90,15 @@ fn log(
     Ok(())
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the engine's signature")]
 fn id(store: StoreContextMut<'_, State>, (text,): (WasmStr,)) -> wasmtime::Result<(i32,)> {
     let state = store.data();
     let text = text.to_str(&store)?;
     Ok((state.shared.names.id(&text, state.may_add()),))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "the engine's signature")]
+#[expect(clippy::unnecessary_wraps, reason = "the engine's signature")]
 fn text(store: StoreContextMut<'_, State>, (id,): (i32,)) -> wasmtime::Result<(Arc<str>,)> {
     let text = if id == UNKNOWN { None } else { store.data().shared.names.text(id) };
     Ok((text.unwrap_or_else(|| Arc::from("")),))

@@ -60,7 +60,7 @@ impl Default for Limits {
             instances: 64,
             calls_per_instance: 100_000,
             component_bytes: 32 << 20,
-            compile_time: Duration::from_secs(60),
+            compile_time: Duration::from_mins(1),
             compile_memory_bytes: 4 << 30,
         }
     }

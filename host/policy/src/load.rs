@@ -3,7 +3,7 @@
 use crate::abi::sig;
 use crate::compile::CompileError;
 use crate::contract::{self, Call, ContractError, Exports};
-use crate::fault::Failure;
+use crate::fault::{Failure, cut};
 use crate::host::{Shared, State};
 use crate::instance::Instance;
 use crate::limits::Limits;
@@ -108,7 +108,7 @@ impl Code {
         let pre = inner
             .linker
             .instantiate_pre(&component)
-            .map_err(|e| ContractError::ImportType { detail: format!("{e:#}") })?;
+            .map_err(|e| ContractError::ImportType { detail: cut(&format!("{e:#}")) })?;
         let limits = inner.limits;
         let (engine, clock) = (&inner.engine, &inner.clock);
         let mut instance =

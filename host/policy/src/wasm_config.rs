@@ -49,5 +49,9 @@ pub(crate) fn engine(metering: Metering) -> wasmtime::Result<Engine> {
         // Names in the trap's backtrace are enough; no address maps.
         .generate_address_map(false)
         .native_unwind_info(false);
+    // Instances are made on demand: each serves many calls, so what it costs
+    // to make one (tens of microseconds, half of that from a pool) is nothing
+    // to a call, and a pool's fixed number of places would be one more limit
+    // that queues share.
     Engine::new(&config)
 }

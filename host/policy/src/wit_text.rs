@@ -6,12 +6,9 @@ use wasmtime::component::types::{ComponentFunc, Type};
 pub(crate) fn func(func: &ComponentFunc) -> String {
     let params: Vec<_> = func.params().map(|(name, ty)| format!("{name}: {}", text(&ty))).collect();
     let results: Vec<_> = func.results().map(|ty| text(&ty)).collect();
-    let mut out = if func.async_() { "async func" } else { "func" }.to_owned();
-    out.push_str(&format!("({})", params.join(", ")));
-    if !results.is_empty() {
-        out.push_str(&format!(" -> {}", results.join(", ")));
-    }
-    in_contract_words(&out)
+    let word = if func.async_() { "async func" } else { "func" };
+    let arrow = if results.is_empty() { "" } else { " -> " };
+    in_contract_words(&format!("{word}({}){arrow}{}", params.join(", "), results.join(", ")))
 }
 
 /// The contract's own names for the shapes that have one.

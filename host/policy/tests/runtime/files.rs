@@ -1,9 +1,12 @@
 //! Files that are no policies: each is refused with what its author should do.
 
-use crate::guest::{Guest, KEEP};
-use crate::world::{metered, runtime};
-use crater_engine::policy::Interface;
-use crater_policy::{CompileError, ContractError, LoadError};
+use crate::guest::{Guest, KEEP, SUM};
+use crate::world::{metered, one, runtime, setting, table};
+use crater_engine::policy::{Interface, Policy};
+use crater_policy::{CompileError, ContractError, Limits, LoadError, Runtime};
+use proptest::prelude::*;
+use std::sync::OnceLock;
+use std::time::Duration;
 
 fn refusal(bytes: &[u8]) -> LoadError {
     runtime().load(bytes).unwrap_err()
@@ -140,4 +143,38 @@ fn a_component_names_itself_the_same_everywhere() {
     assert_eq!((a.wasm(), a.manifest()), (b.wasm(), b.manifest()));
     assert_eq!((a.manifest().name.as_str(), a.manifest().version.as_str()), ("twin", "2.0"));
     assert_eq!(a.manifest().wants, [100, 104, 204, 207]);
+}
+
+/// A runtime that compiles quickly and gives up soon.
+fn hasty() -> &'static Runtime {
+    static HASTY: OnceLock<Runtime> = OnceLock::new();
+    let setup = Duration::from_millis(20);
+    let limits = Limits { setup, call: setup, ..Limits::default() };
+    HASTY.get_or_init(|| Runtime::builder().compile_here().limits(limits).build().unwrap())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 200, ..ProptestConfig::default() })]
+
+    /// Whatever the bytes are, they are refused or asked, and the host lives.
+    #[test]
+    fn damaged_policies_harm_nobody(
+        changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..6),
+        cut in prop::option::weighted(0.1, any::<prop::sample::Index>()),
+    ) {
+        let mut wasm = Guest::default().with("filter", KEEP).with("score", SUM).build();
+        for (at, value) in changes {
+            let at = at.index(wasm.len());
+            wasm[at] = value;
+        }
+        if let Some(cut) = cut {
+            wasm.truncate(cut.index(wasm.len()));
+        }
+        if let Ok(loaded) = hasty().load(&wasm)
+            && let Ok(policy) = loaded.configure(&setting("", &Vec::new()))
+        {
+            let _ = policy.filter(&one(1, 0), &one(100, 1), &table(9, 2));
+            let _ = policy.score(&one(1, 0), &one(100, 1), &table(9, 2));
+        }
+    }
 }

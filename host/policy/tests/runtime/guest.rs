@@ -104,13 +104,13 @@ impl Guest {
     }
 
     pub fn configure(mut self, body: &str) -> Self {
-        self.configure = body.to_owned();
+        body.clone_into(&mut self.configure);
         self
     }
 
     pub fn named(mut self, name: &str, version: &str) -> Self {
-        self.manifest.name = name.to_owned();
-        self.manifest.version = version.to_owned();
+        name.clone_into(&mut self.manifest.name);
+        version.clone_into(&mut self.manifest.version);
         self
     }
 
@@ -127,7 +127,8 @@ impl Guest {
     }
 
     fn wrap(&self, mut module: Vec<u8>) -> Vec<u8> {
-        let exports: String = self.exports.iter().map(|(i, _)| format!("export {i}; ")).collect();
+        let exports =
+            self.exports.iter().fold(String::new(), |out, (i, _)| out + "export " + i + ";");
         let wit =
             format!("{}\nworld guest {{ {} export policy; {exports} }}", self.wit, self.world);
         let mut resolve = Resolve::default();
