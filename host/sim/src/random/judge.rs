@@ -1,0 +1,121 @@
+//! Holds every decision against a plain recount: what is placed has room, and
+//! what waits has none that its policy did not refuse.
+
+use super::room::Room;
+use crate::world::Observer;
+use crater_engine::{Interface, Outcome, Plan, Policies, Record, State};
+use crater_model::{NodeUid, Reason, Reasons};
+use std::collections::BTreeMap;
+
+/// Looks on, and remembers the first decision that was wrong.
+#[derive(Clone, Debug, Default)]
+pub struct Judge {
+    verdict: Option<String>,
+    /// Members whose placement was checked.
+    pub placed: u64,
+    /// Waiting jobs whose reasons were checked, over all moments.
+    pub waiting: u64,
+    /// Waiting gangs for which only trying every order would tell.
+    pub open: u64,
+}
+
+impl Judge {
+    /// The first decision that was wrong.
+    pub fn verdict(&self) -> Option<&str> {
+        self.verdict.as_deref()
+    }
+
+    fn placements(&mut self, state: &State, plan: &Plan) -> Result<(), String> {
+        if plan.placements.is_empty() {
+            return Ok(());
+        }
+        let mut rooms = Room::of(state);
+        for placement in &plan.placements {
+            let job = state.job(placement.job).ok_or("an unknown job was placed")?;
+            for member in &placement.members {
+                let room = rooms.get_mut(&member.node).ok_or("placed on an unknown node")?;
+                room.take(&job.spec.request, &member.held).map_err(|why| {
+                    format!("{} on {}: {why}: {:?}", job.uid, member.node, member.held)
+                })?;
+                self.placed += 1;
+            }
+        }
+        Ok(())
+    }
+
+    fn waits(
+        &mut self,
+        state: &State,
+        policies: &Policies,
+        rooms: &BTreeMap<NodeUid, Room>,
+        record: &Record,
+        reasons: &Reasons,
+    ) -> Result<(), String> {
+        let Some(job) = state.job(record.job) else { return Ok(()) };
+        let told = reasons.job.as_deref().unwrap_or_default();
+        if told.contains("paused") || told.contains("fallback is to hold") {
+            return Ok(());
+        }
+        self.waiting += 1;
+        let request = &job.spec.request;
+        let policy = policies.get(&record.queue).filter(|_| record.fault.is_none());
+        let filters = policy.is_some_and(|p| p.manifest().exports(Interface::Filter));
+        if job.spec.min_members > 1 {
+            let most: Option<Vec<u64>> = rooms.values().map(|r| r.most(request)).collect();
+            return match most {
+                Some(most) if !filters => {
+                    let most: u64 = most.iter().sum();
+                    if most < u64::from(job.spec.min_members) {
+                        return Ok(());
+                    }
+                    Err(format!("{} waits though {most} members fit: {reasons}", job.uid))
+                }
+                _ => {
+                    self.open += 1;
+                    Ok(())
+                }
+            };
+        }
+        let fitting = rooms.values().filter(|r| r.fits(request)).count() as u64;
+        let of_policy = |r: &Reason| matches!(r, Reason::Policy(_) | Reason::Deferred);
+        let refused: u64 =
+            reasons.counts.iter().filter(|(r, _)| of_policy(r)).map(|(_, n)| n).sum();
+        if fitting != refused || (refused > 0 && !filters) {
+            return Err(format!(
+                "{} waits: it fits on {fitting} nodes and the policy refused {refused}: {reasons}",
+                job.uid
+            ));
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, result: Result<(), String>) {
+        if let (None, Err(text)) = (&self.verdict, result) {
+            self.verdict = Some(text);
+        }
+    }
+}
+
+impl Observer for Judge {
+    fn decided(&mut self, state: &State, _policies: &Policies, plan: &Plan) {
+        let found = self.placements(state, plan);
+        self.note(found);
+    }
+
+    fn settled(&mut self, state: &State, policies: &Policies, plan: &Plan) {
+        if plan.records.is_empty() {
+            return;
+        }
+        let rooms = Room::of(state);
+        for record in &plan.records {
+            if let Outcome::Waits(reasons) = &record.outcome {
+                let found = self.waits(state, policies, &rooms, record, reasons);
+                self.note(found);
+            }
+        }
+    }
+
+    fn stop(&self) -> bool {
+        self.verdict.is_some()
+    }
+}
