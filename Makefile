@@ -46,9 +46,9 @@ bench: policies ## measure decisions and policies
 	@$(ENV) cargo run --release --quiet --package crater-bench
 
 # Published traces are other people's: CRATER_TRACES names their folder.
-yardstick: build ## repeat the published experiment; ARGS='--policy spread --seeds 42-43'
+yardstick: build ## repeat the published table: docs/yardstick.md; needs the traces
 	@echo '== yardstick'
-	@$(CRATER) simulate yardstick --jobs 2 $(if $(TRACES),--data '$(TRACES)') $(ARGS)
+	@$(CRATER) simulate table $(if $(TRACES),--data '$(TRACES)') --markdown docs/yardstick.md $(ARGS)
 
 clean: ## remove what was built; the tools in .tools stay
 	rm -rf target

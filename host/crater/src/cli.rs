@@ -128,9 +128,6 @@ pub struct Table {
     /// Folder with the published traces [env: CRATER_TRACES]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
-    /// The published figures: a CSV file with trace, policy, arrived_pct, unalloc_mean
-    #[arg(long, value_name = "FILE")]
-    pub published: PathBuf,
     /// Traces; all in the folder without it
     #[arg(long, value_name = "NAME")]
     pub trace: Vec<String>,
@@ -143,7 +140,7 @@ pub struct Table {
     /// Threads, one a seed
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub jobs: u16,
-    /// Also write the table as Markdown
+    /// Also write it as a page in Markdown
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
 }

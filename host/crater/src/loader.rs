@@ -4,9 +4,10 @@ use crate::exit::input;
 use anyhow::{Context, anyhow, bail};
 use crater_engine::Strings;
 use crater_engine::policy::Values;
-use crater_policy::{Configured, Loaded, Runtime, Setting};
+use crater_policy::{Configured, Limits, Loaded, Runtime, Setting};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 /// The policies that the binary brings along: name and component.
 pub const BUILT_IN: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/policies.rs"));
@@ -59,6 +60,12 @@ impl Loader {
         Err(input(anyhow!("policy {name:?} is unknown: give a FILE.wasm or one of {known}")))
     }
 
+    /// Limits for simulations, where nobody waits for a single call and a busy
+    /// machine must not change the result.
+    pub fn patient(&self) -> Limits {
+        Limits { call: Duration::from_secs(10), ..*self.runtime.limits() }
+    }
+
     /// Compiles and checks a component.
     pub fn load(&self, name: &str) -> anyhow::Result<Loaded> {
         let bytes = Self::bytes(name)?;
@@ -69,7 +76,7 @@ impl Loader {
     /// Compiles, prepares and configures a policy.
     pub fn policy(&self, name: &str, config: &str, facts: &Values) -> anyhow::Result<Arc<Configured>> {
         let strings = self.strings.clone();
-        let setting = Setting { config, facts, strings, limits: None };
+        let setting = Setting { config, facts, strings, limits: Some(self.patient()) };
         let configured = self.load(name)?.configure(&setting);
         let configured = configured.with_context(|| format!("policy {name}"));
         Ok(Arc::new(configured.map_err(input)?))

@@ -89,6 +89,14 @@ impl Shape {
         if self.leaves.len() <= at {
             self.leaves.resize(at + 1, Leaf::default());
         }
+        if let Verdict::Out(reason) = verdict {
+            // Full nodes mostly stay full for the same reason.
+            let old = &self.leaves[at];
+            let known = old.why.checked_sub(REASONS).map(|i| &self.reasons[usize::from(i)]);
+            if known == Some(reason) && asked.is_none() && old.hash == 0 && old.lane == lane {
+                return;
+            }
+        }
         let (why, value, mask) = match verdict {
             Verdict::Gone => (GONE, 0, 0),
             Verdict::In { score, mask } => (IN, *score, *mask),

@@ -140,3 +140,8 @@ pub fn component(name: &str) -> Vec<u8> {
         Err(error) => panic!("{}: {error}; run `make build` first", path.display()),
     }
 }
+
+/// Limits that a busy machine does not reach.
+pub fn patient() -> crater_policy::Limits {
+    crater_policy::Limits { call: std::time::Duration::from_secs(10), ..Default::default() }
+}

@@ -117,7 +117,8 @@ fn conducted(
             }
         };
         let strings = loader.strings().clone();
-        let setting = Setting { config: "{}", facts, strings, limits: None };
+        let limits = Some(loader.patient());
+        let setting = Setting { config: "{}", facts, strings, limits };
         let candidate = Candidate { wasm: &wasm, setting, at: moment.now };
         let mut warmed = Instant::now();
         let swapped = slot.swap(&candidate, |policy| {

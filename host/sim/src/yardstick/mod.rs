@@ -5,8 +5,10 @@
 //! Workloads with Fragmentation Gradient Descent", USENIX ATC'23.
 
 mod fragment;
+mod published;
 
 pub use fragment::{Fragments, TypicalPod, typical_pods};
+pub use published::{POLICIES, published};
 
 use crate::trace::{MEMBERS_PER_NODE, Pod, Trace, node_order, workload_mix, yardstick_arrivals};
 use crater_engine::facts::MixShape;
