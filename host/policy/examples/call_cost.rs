@@ -40,6 +40,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let table = table(91, 12);
     let cost = time(|| fresh.score(&context, &job, &table).is_ok());
     println!("    91 rows × 12   score {cost:>7.2} µs on a fresh instance each");
+    let endless = Guest::default().with("filter", "(loop $l (br $l)) (unreachable)").build();
+    let facts = Values::new();
+    let strings = Arc::new(Strings::default());
+    let setting = Setting { config: "", facts: &facts, strings, limits: None };
+    let endless = runtime.load(&endless)?.configure(&setting)?;
+    for _ in 0..3 {
+        let from = Instant::now();
+        let fault = endless.filter(&context, &job, &table).err();
+        let took = from.elapsed().as_secs_f64() * 1e3;
+        println!("an endless loop ends after {took:.1} ms: {}", fault.ok_or("no fault")?);
+    }
     Ok(())
 }
 

@@ -64,17 +64,20 @@ fn run(args: &[String]) -> Result<(), Failed> {
 /// leaves no core.
 fn confine(memory: u64, seconds: u64) -> rustix::io::Result<()> {
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    // At the soft limit of time comes a signal that says so, at the hard one
+    // the same that everything kills with.
     let limits = [
-        (Resource::As, memory),
-        (Resource::Cpu, seconds),
-        (Resource::Core, 0),
-        (Resource::Fsize, 0),
-        (Resource::Nofile, 64),
+        (Resource::As, memory, memory),
+        (Resource::Cpu, seconds, seconds + 1),
+        (Resource::Core, 0, 0),
+        (Resource::Fsize, 0, 0),
+        (Resource::Nofile, 64, 64),
     ];
-    for (resource, limit) in limits {
-        let hard = rustix::process::getrlimit(resource).maximum;
-        let limit = Some(hard.map_or(limit, |hard| hard.min(limit)));
-        rustix::process::setrlimit(resource, Rlimit { current: limit, maximum: limit })?;
+    for (resource, soft, hard) in limits {
+        let now = rustix::process::getrlimit(resource).maximum;
+        let limit = |wanted| Some(now.map_or(wanted, |now| now.min(wanted)));
+        let (current, maximum) = (limit(soft), limit(hard));
+        rustix::process::setrlimit(resource, Rlimit { current, maximum })?;
     }
     Ok(())
 }

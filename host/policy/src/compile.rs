@@ -4,6 +4,7 @@ use crate::child::{HEADER, MARK, REFUSED};
 use crate::fault::cut;
 use crate::limits::Limits;
 use crate::wasm_config::{self, Metering};
+use rustix::process::Signal;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -19,6 +20,10 @@ const THREADS: usize = 4;
 const ARTEFACT_BYTES: u64 = 512 << 20;
 /// Bytes of what the compiler says.
 const MESSAGE_BYTES: u64 = 16 << 10;
+/// Most wall time of a compilation, in limits on its processor time.
+const PATIENCE: u32 = 4;
+/// Most wall time of a compilation, whatever the limits say.
+const LONGEST: Duration = Duration::from_hours(1);
 /// How often the end of a process is looked for once its output is there.
 const POLL: Duration = Duration::from_millis(2);
 
@@ -43,11 +48,12 @@ pub enum CompileError {
     },
     /// It took too long.
     #[error(
-        "the component did not compile within {} s; it is too large or built to be slow",
+        "the component did not compile within {} s of processor time; it is too large or built \
+         to be slow",
         .limit.as_secs_f64()
     )]
     TooSlow {
-        /// The limit on wall time.
+        /// The limit on its processor time.
         limit: Duration,
     },
     /// The compiler died, as it does when it may have no more memory.
@@ -61,7 +67,7 @@ pub enum CompileError {
         signal: i32,
         /// The limit on address space.
         memory_bytes: u64,
-        /// The limit on wall time.
+        /// The limit on its processor time.
         limit: Duration,
         /// The last that it said.
         said: String,
@@ -120,7 +126,8 @@ fn in_process(
     wasm: &[u8],
     limits: &Limits,
 ) -> Result<Vec<u8>, CompileError> {
-    let deadline = Instant::now() + limits.compile_time;
+    let patience = limits.compile_time.saturating_mul(PATIENCE).min(LONGEST);
+    let deadline = Instant::now() + patience;
     let mut child = spawn(program, metering, limits)
         .map_err(|source| CompileError::Start { program: program.to_owned(), source })?;
     let stdin = child.stdin.take();
@@ -152,8 +159,7 @@ fn in_process(
         return Err(CompileError::TooSlow { limit });
     };
     if let Some(signal) = status.signal() {
-        const SIGXCPU: i32 = 24;
-        if signal == SIGXCPU {
+        if signal == Signal::XCPU.as_raw() {
             return Err(CompileError::TooSlow { limit });
         }
         let memory_bytes = limits.compile_memory_bytes;
@@ -177,7 +183,7 @@ fn in_process(
 
 fn spawn(program: &Path, metering: Metering, limits: &Limits) -> io::Result<Child> {
     let cores = thread::available_parallelism().map_or(1, usize::from).min(THREADS);
-    let seconds = limits.compile_time.as_secs().saturating_mul(THREADS as u64).max(1);
+    let seconds = limits.compile_time.as_secs().max(1);
     let mut command = Command::new(program);
     command
         .arg(MARK)

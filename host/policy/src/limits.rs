@@ -5,13 +5,13 @@ use std::time::Duration;
 /// Limits of one policy. The defaults suit guests in every SDK language.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Time of one decision call, lowering and lifting included. A guest that
-    /// loops is stopped within this and a few milliseconds; one whose thread
-    /// the machine kept waiting gets up to four times this of wall time.
+    /// Processor time of one decision call, lowering and lifting included. A
+    /// guest that loops is stopped within this and a few milliseconds; what the
+    /// machine kept its thread waiting does not count, up to ten seconds.
     pub call: Duration,
-    /// Time of `describe` and of `configure`, once an instance; as `call`.
+    /// The same of `describe` and of `configure`, once an instance.
     pub setup: Duration,
-    /// Time of `prepare`, off the round; as `call`.
+    /// The same of `prepare`, off the round.
     pub prepare: Duration,
     /// Linear memory of one instance in bytes, all its memories together.
     pub memory_bytes: usize,
@@ -37,9 +37,12 @@ pub struct Limits {
     pub calls_per_instance: u64,
     /// Bytes of a component.
     pub component_bytes: usize,
-    /// Wall time of compiling it; its processor time may be four times that.
+    /// Processor time of compiling it, in whole seconds and at least one, all
+    /// threads together; the wall time may be four times this. A guest with
+    /// Python inside takes 16 s.
     pub compile_time: Duration,
-    /// Address space of the compiling process in bytes.
+    /// Address space of the compiling process in bytes. A guest with Python
+    /// inside makes 0.3 GiB of it resident.
     pub compile_memory_bytes: u64,
 }
 
@@ -61,7 +64,7 @@ impl Default for Limits {
             calls_per_instance: 100_000,
             component_bytes: 32 << 20,
             compile_time: Duration::from_mins(1),
-            compile_memory_bytes: 4 << 30,
+            compile_memory_bytes: 2 << 30,
         }
     }
 }

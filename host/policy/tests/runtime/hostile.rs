@@ -146,7 +146,7 @@ fn limits_limit_whoever_sets_them() {
                 let from = Instant::now();
                 let fault = bad.filter(&one(1, 0), &one(100, 1), &table(3, 1)).unwrap_err();
                 let took = from.elapsed();
-                assert!(took < in_force * 4 + MARGIN, "{took:?} with {in_force:?}: {fault}");
+                assert!(took < in_force + MARGIN, "{took:?} with {in_force:?}: {fault}");
                 if let Fault::Deadline { limit_ms, .. } = fault {
                     assert_eq!(u128::from(limit_ms), in_force.as_millis());
                 }

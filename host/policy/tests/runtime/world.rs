@@ -14,7 +14,7 @@ pub const COMPILER: &str = env!("CARGO_BIN_EXE_crater-compile");
 pub const FUEL: u64 = 10_000_000;
 
 /// What a loaded machine may add to a limit before a test fails.
-pub const MARGIN: Duration = Duration::from_secs(5);
+pub const MARGIN: Duration = Duration::from_secs(20);
 
 pub fn builder() -> Builder {
     Runtime::builder().compiler(COMPILER)
