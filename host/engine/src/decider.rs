@@ -16,7 +16,7 @@ use crate::policy::{Fault, Interface, Policy};
 use crate::rows::{Asking, speaks_of_nodes, whole_table};
 use crate::shape::mix;
 use crate::state::{Job, Queue, State};
-use crater_model::{Digest, Fallback, JobUid, QueueName, Reasons, Time};
+use crater_model::{Digest, Fallback, JobUid, QueueName, Reasons, Share, Time};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -298,9 +298,42 @@ impl Decider {
         wake: &mut Option<Time>,
         record: &mut Record,
     ) -> Result<Outcome, Fault> {
-        let mut members: SmallVec<[Member; 1]> = SmallVec::new();
+        let choice = Choice::Order(card_order(turn.queue.spec.fallback));
+        let few = |members: &Members| (members.len() as u32) < job.spec.min_members;
+        let mut found = self.members(overlay, job, turn, policy, round, wake, record, choice)?;
+        if few(&found.0) && !found.0.is_empty() && shares_several_cards(job) {
+            self.undo(overlay);
+            record.answers = 0;
+            let choice = Choice::Roomiest;
+            found = self.members(overlay, job, turn, policy, round, wake, record, choice)?;
+        }
+        let (members, short) = found;
+        if few(&members) {
+            self.undo(overlay);
+            self.timed(policy, round, wake);
+            let reasons = short.unwrap_or_default();
+            return Ok(Outcome::Waits(gang_reasons(job, members.len(), reasons)));
+        }
+        overlay.settle();
+        Ok(Outcome::Placed(Placement { job: job.uid, members }))
+    }
+
+    /// Charges as many of a job's members as there is room for, one by one;
+    /// for fewer than all of them the reason too. Leaves nothing on a fault.
+    #[allow(clippy::too_many_arguments)]
+    fn members(
+        &mut self,
+        overlay: &mut Overlay<'_>,
+        job: &Job,
+        turn: &mut Turn<'_>,
+        policy: Option<&dyn Policy>,
+        round: Round<'_>,
+        wake: &mut Option<Time>,
+        record: &mut Record,
+        own: Choice,
+    ) -> Result<(Members, Option<Arc<Reasons>>), Fault> {
+        let mut members = Members::new();
         let mut short = None;
-        let order = card_order(turn.queue.spec.fallback);
         while (members.len() as u32) < job.spec.members {
             let member = members.len() as u32;
             let seed = mix(round.seed ^ mix(job.uid.0)).wrapping_add(u64::from(member));
@@ -324,7 +357,7 @@ impl Decider {
                 short = Some(found.0);
                 break;
             };
-            let choice = if top.mask == 0 { Choice::Order(order) } else { Choice::Mask(top.mask) };
+            let choice = if top.mask == 0 { own } else { Choice::Mask(top.mask) };
             let charged = overlay
                 .get(top.slot)
                 .ok_or(crater_model::Reason::Cordoned)
@@ -340,14 +373,7 @@ impl Decider {
             self.log.push(top.slot);
             members.push(Member { member, node, held });
         }
-        if (members.len() as u32) < job.spec.min_members {
-            self.undo(overlay);
-            self.timed(policy, round, wake);
-            let reasons = short.unwrap_or_default();
-            return Ok(Outcome::Waits(gang_reasons(job, members.len(), reasons)));
-        }
-        overlay.settle();
-        Ok(Outcome::Placed(Placement { job: job.uid, members }))
+        Ok((members, short))
     }
 
     fn undo(&mut self, overlay: &mut Overlay<'_>) {
@@ -439,6 +465,16 @@ impl Decider {
         reasons.best = self.figures.best();
         reasons
     }
+}
+
+/// Members that were given a place.
+type Members = SmallVec<[Member; 1]>;
+
+/// Whether the cards that one member takes may be those without which the next
+/// one does not fit, although others would do.
+fn shares_several_cards(job: &Job) -> bool {
+    let gpu = job.spec.request.gpu.as_ref();
+    job.spec.members > 1 && gpu.is_some_and(|g| g.cards > 1 && g.share != Share::Whole)
 }
 
 /// Whether no room found now means none for equal jobs later in the round. A

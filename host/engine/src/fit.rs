@@ -15,6 +15,9 @@ use smallvec::SmallVec;
 pub enum Choice {
     /// By the host's own order.
     Order(Fallback),
+    /// Those first that could take the most of such members, whatever is
+    /// preferred: the most members fit.
+    Roomiest,
     /// These cards and no others: bit 0 is the first card.
     Mask(u32),
 }
@@ -91,6 +94,7 @@ pub fn choose(node: &NodeState, request: &Request, choice: Choice) -> Result<Hel
     let Some(ask) = &request.gpu else { return Ok(held) };
     held.cards = match choice {
         Choice::Order(order) => pick(node, request, ask, order)?,
+        Choice::Roomiest => roomiest(node, request, ask)?,
         Choice::Mask(mask) => masked(node, request, ask, mask)?,
     };
     held.whole = !matches!(ask.share, Share::Mig { .. })
@@ -216,6 +220,59 @@ fn share_of(node: &NodeState, request: &Request, ask: &GpuAsk, card: usize) -> O
 
 type Shares = SmallVec<[CardShare; 1]>;
 
+/// The cards with room, at least as many as are asked for, and how many that
+/// is.
+fn with_room(
+    node: &NodeState,
+    request: &Request,
+    ask: &GpuAsk,
+) -> Result<(SmallVec<[CardShare; 8]>, usize), Reason> {
+    let with_room: SmallVec<[CardShare; 8]> =
+        (0..node.cards.len()).filter_map(|c| share_of(node, request, ask, c)).collect();
+    let count = usize::try_from(ask.cards).unwrap_or(usize::MAX);
+    if with_room.len() < count || count == 0 {
+        return Err(no_card(node, request, ask));
+    }
+    Ok((with_room, count))
+}
+
+/// Chooses the cards that could take the most members. Taking those first
+/// fits as many members on a node as any way of choosing does.
+fn roomiest(node: &NodeState, request: &Request, ask: &GpuAsk) -> Result<Shares, Reason> {
+    let (with_room, count) = with_room(node, request, ask)?;
+    let only_required = |need| if need == Need::Required { need } else { Need::None };
+    let needs = Request {
+        nvlink: only_required(request.nvlink),
+        numa: only_required(request.numa),
+        ..Request::default()
+    };
+    let sets = linked(node, &needs, &with_room, count)?;
+    let set = sets.into_iter().min_by_key(SmallVec::len).ok_or(Reason::Cards)?;
+    let mut keyed: SmallVec<[(u64, CardShare); 8]> =
+        set.into_iter().map(|share| (times(node, &share), share)).collect();
+    keyed.sort_by_key(|(times, share)| (std::cmp::Reverse(*times), share.card));
+    let mut shares: Shares = keyed.into_iter().take(count).map(|(_, share)| share).collect();
+    shares.sort_by_key(|c| c.card);
+    Ok(shares)
+}
+
+/// How often a share would fit on its card.
+fn times(node: &NodeState, share: &CardShare) -> u64 {
+    let card = usize::from(share.card);
+    let Some(instance) = &share.instance else {
+        let (free, memory) = node.card_free(card);
+        let by_memory = memory.0.checked_div(share.memory.0).unwrap_or(u64::MAX);
+        return by_memory.min(free.0 / share.milli.0.max(1));
+    };
+    let mut taken = node.clone();
+    let mut times = 0;
+    while let Some(next) = taken.place_instance(card, &instance.profile) {
+        taken.cards[card].instances.push(next);
+        times += 1;
+    }
+    times
+}
+
 /// Chooses the cards in the host's own order.
 fn pick(
     node: &NodeState,
@@ -223,12 +280,7 @@ fn pick(
     ask: &GpuAsk,
     order: Fallback,
 ) -> Result<Shares, Reason> {
-    let with_room: SmallVec<[CardShare; 8]> =
-        (0..node.cards.len()).filter_map(|c| share_of(node, request, ask, c)).collect();
-    let count = usize::try_from(ask.cards).unwrap_or(usize::MAX);
-    if with_room.len() < count || count == 0 {
-        return Err(no_card(node, request, ask));
-    }
+    let (with_room, count) = with_room(node, request, ask)?;
     let mut sets = linked(node, request, &with_room, count)?;
     // The smallest set that does, so that larger ones stay whole.
     let set = sets.iter_mut().min_by_key(|set| set.len());
@@ -249,10 +301,12 @@ fn pick(
         })
         .collect();
     if count > 1 {
-        // Several cards: those of one group together, the smallest that does.
-        keyed.sort_by_key(|(_, group, c)| {
+        // Several cards: those of one group together, the smallest that does,
+        // and among them by the order.
+        keyed.sort_by_key(|(room, group, c)| {
             let g = node.spec.links.group(usize::from(c.card));
-            (*group < count, if *group < count { usize::MAX - *group } else { *group }, g, c.card)
+            let group = (*group < count, if *group < count { usize::MAX - *group } else { *group });
+            (group, g, *room, c.card)
         });
     } else {
         keyed.sort_by_key(|(room, group, c)| (*room, *group, c.card));
