@@ -3,7 +3,8 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help setup policies build demo test lint bench yardstick clean
+.NOTPARALLEL:
+.PHONY: help setup compilers policies build demo test lint bench yardstick clean
 
 # Recipes find cargo and the tools of set-up through this.
 ENV := . scripts/env.sh &&
@@ -19,7 +20,11 @@ setup: ## install what building and testing need, where it is missing
 	@echo '== setup'
 	@scripts/setup.sh
 
-policies: setup ## build every policy as a component: target/policies/*.wasm
+# What a build needs of it: no test runner, nothing for Python or JavaScript.
+compilers:
+	@scripts/setup.sh --build
+
+policies: compilers ## build every policy as a component: target/policies/*.wasm
 	@echo '== policies'
 	@$(ENV) cargo xtask policies
 
@@ -31,7 +36,7 @@ demo: build ## watch a simulated cluster at work
 	@echo '== demo'
 	@$(CRATER) simulate demo
 
-test: policies ## every check and every test
+test: setup policies ## every check and every test
 	@echo '== lint'
 	@$(ENV) cargo xtask lint
 	@echo '== tests'

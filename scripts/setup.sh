@@ -1,8 +1,10 @@
 #!/bin/sh
 # Makes a bare Debian or Ubuntu machine able to build and test Crater: system
 # packages, then Rust, then what `cargo xtask setup` brings. Elsewhere it says
-# what is missing. Run again, it changes nothing.
+# what is missing. Run again, it changes nothing. With --build it brings only
+# what building the program needs, not what testing does.
 set -eu
+only=${1:-}
 cd "$(dirname "$0")/.."
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -27,6 +29,7 @@ missing() {
 	has curl || printf ' curl ca-certificates'
 	has git || printf ' git'
 	has pkg-config || printf ' pkg-config'
+	[ "$only" != --build ] || return 0
 	# Guests in Python and JavaScript. Debian's python3 can lack ensurepip.
 	python3 -c 'import venv, ensurepip' >/dev/null 2>&1 || printf ' python3 python3-venv'
 	has node || printf ' nodejs'
@@ -67,5 +70,6 @@ if has rustup && ! cargo --version >/dev/null 2>&1; then
 	rustup toolchain install --profile minimal --component rustfmt --component clippy
 	. scripts/env.sh
 fi
-say "$(cargo --version)"
-exec cargo xtask setup
+[ "$only" = --build ] || say "$(cargo --version)"
+cargo --version >/dev/null
+exec cargo xtask setup $only

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask <task>
 
-  setup               install what building and testing need, where it is missing
+  setup [--build]     install what building and testing need, where it is missing
   policies            build every policy as a component into target/policies
   lint                formatting, clippy, licences, the crate graph, generated files
   contract [--check]  write the constants and docs/contract.md from wit/
@@ -38,6 +38,7 @@ fn task(words: &[&str]) -> Result<()> {
     let root = tree::root();
     match words {
         [] | ["help" | "--help" | "-h", ..] => print!("{HELP}"),
+        ["setup", "--build"] => setup::for_build(&root)?,
         ["setup"] => setup::run_all(&root)?,
         ["policies"] => policies::build(&root)?,
         ["lint"] => lint::run_all(&root)?,

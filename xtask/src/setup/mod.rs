@@ -15,15 +15,28 @@ use std::time::Duration;
 /// Without its server in reach, rustup waits for much longer than this.
 const RUSTUP_LIMIT: Duration = Duration::from_mins(1);
 
-/// Installs what is missing.
+/// Installs what building needs, where it is missing.
+pub fn for_build(root: &Path) -> Result<()> {
+    if GuestToolchain::find(root).is_ok() {
+        return Ok(());
+    }
+    guest_toolchain(root, &tools(root)?)
+}
+
+/// Installs what building and testing need, where it is missing.
 pub fn run_all(root: &Path) -> Result<()> {
-    let tools = root.join(".tools");
-    fs::create_dir_all(&tools)?;
+    let tools = tools(root)?;
     guest_toolchain(root, &tools)?;
     cargo_tool(root, &tools, "cargo-nextest", versions::NEXTEST)?;
     cargo_tool(root, &tools, "cargo-deny", versions::DENY)?;
     guest_tools::install(root);
     Ok(())
+}
+
+fn tools(root: &Path) -> Result<PathBuf> {
+    let tools = root.join(".tools");
+    fs::create_dir_all(&tools)?;
+    Ok(tools)
 }
 
 /// The folder of programs that set-up installed.
