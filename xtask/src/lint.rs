@@ -26,7 +26,8 @@ pub fn run_all(root: &Path) -> Result<()> {
         }),
         ("clippy", |root| {
             // In the profile of the tests: build scripts and macros are shared.
-            let what = ["clippy", "--release", "--quiet", "--workspace", "--all-targets"];
+            let what =
+                ["clippy", "--release", "--quiet", "--workspace", "--all-targets", "--keep-going"];
             run(cargo(root).args(what).args(["--", "-D", "warnings"]))
         }),
     ];
