@@ -27,6 +27,7 @@ impl Policy for Clustering {
         Settings::none(config).map(|()| Self)
     }
 
+    #[inline]
     fn score(&self, _: &Context, job: &Job, node: &Node) -> Score {
         let ask = Ask::of(job);
         if ask.cards == 0 {

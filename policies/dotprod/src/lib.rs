@@ -26,6 +26,7 @@ impl Policy for DotProd {
         Settings::none(config).map(|()| Self)
     }
 
+    #[inline]
     fn score(&self, _: &Context, job: &Job, node: &Node) -> Score {
         let cpu = i64::from(node.get(NODE_CPU_FREE)) * i64::from(job.get(JOB_CPU));
         let gpu = i64::from(node.get(NODE_GPU_FREE)) * i64::from(node.milli(&Ask::of(job)));

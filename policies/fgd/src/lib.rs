@@ -17,11 +17,10 @@
 //!
 //! Until a mix is known, a whole card is taken as the only typical shape.
 //!
-//! F is a sum over shapes, but shapes with the same ask of a card differ only
-//! in weight, so [`table`] sums their weights beforehand and a node costs as
-//! many steps as there are different asks, not shapes. All sums are whole
-//! numbers: weights are counts of jobs, so the score's floor is exact and the
-//! same natively and in WebAssembly.
+//! F is a sum over shapes, but for shapes of one card it is a sum over the
+//! node's cards with weights that [`table`] sums up beforehand, so a node costs a
+//! few steps a card. All sums are whole numbers, as weights are counts of jobs:
+//! the score's floor is exact and the same natively and in WebAssembly.
 
 mod mix;
 mod sigmoid;
@@ -31,7 +30,7 @@ use crater_sdk::prelude::*;
 use crater_sdk::strings;
 use mix::Mix;
 use sigmoid::Floors;
-use table::{Scratch, Table};
+use table::{Rooms, Table};
 
 /// The policy with its tables.
 #[derive(Clone, Debug)]
@@ -41,6 +40,14 @@ pub struct Fgd {
     tables: Vec<(i32, Table)>,
     floors: Floors,
     weight: i64,
+}
+
+/// Space that is kept from row to row.
+#[derive(Debug, Default)]
+struct Scratch {
+    rooms: Rooms,
+    /// Free shares as they will be, for jobs of several cards.
+    free: Vec<i32>,
 }
 
 /// Percent of the jobs that the typical shapes cover.
@@ -84,7 +91,7 @@ impl Fgd {
         let cpu = node.get(NODE_CPU_FREE);
         let left = cpu.saturating_sub(job.get(JOB_CPU));
         let free = node.card_column(CARD_FREE);
-        let usable = table.usable(free, cpu, left, scratch);
+        let usable = table.usable(free, cpu, left, &mut scratch.rooms);
         if ask.cards == 0 {
             return self.floors.score(usable.after - usable.before).into();
         }
@@ -94,16 +101,18 @@ impl Fgd {
             let mut best: Option<Score> = None;
             // (free, share) of the card before: an equal one cannot be better.
             let mut last = (0, 0);
-            for card in node.fitting(ask) {
-                let this = (free.get(card).copied().unwrap_or(0), share(card));
-                if this != last && card < 32 {
-                    last = this;
-                    let after = table.usable_with(&usable, this.0, this.1, scratch);
-                    let gain = after - usable.before + i64::from(this.1) * self.weight;
-                    let score = self.floors.score(gain);
-                    if best.is_none_or(|b| score > b.value) {
-                        best = Some(Score::on(score, 1 << card));
-                    }
+            for card in node.cards().take(32) {
+                let free = card.get(CARD_FREE);
+                let this = (free, share(card.index()));
+                if free < this.1 || this == last || !ask.fits(&card) {
+                    continue;
+                }
+                last = this;
+                let after = table.usable_with(&usable, free, this.1, &scratch.rooms);
+                let gain = after - usable.before + i64::from(this.1) * self.weight;
+                let score = self.floors.score(gain);
+                if best.is_none_or(|b| score > b.value) {
+                    best = Some(Score::on(score, card.bit()));
                 }
             }
             return best.unwrap_or_default();
@@ -121,7 +130,7 @@ impl Fgd {
                 taken += i64::from(share(card));
             }
         }
-        let after = table.usable(&then, left, left, scratch).after;
+        let after = table.usable(&then, left, left, &mut scratch.rooms).after;
         scratch.free = then;
         Score::on(self.floors.score(after - usable.before + taken * self.weight), mask)
     }

@@ -56,33 +56,51 @@ const LOGIT: [f64; 49] = [
     4.59511985013459,
 ];
 
-/// The smallest weighted difference for each score from 1 to 99; the rest is
-/// never reached.
+/// A little more than where 100 · sigmoid reaches 99.
+const END: f64 = 4.6;
+/// Steps between −END and END: fewer than 1024 and more than 511, each
+/// narrower than any two places where the floor steps up.
+const STEPS: i64 = 1024;
+
+/// For each step what the floor is at its beginning, and where it goes up.
 #[derive(Clone, Debug)]
-pub struct Floors([i64; 128]);
+pub struct Floors {
+    end: i64,
+    shift: u32,
+    /// Score at the beginning of each step.
+    scores: Vec<u8>,
+    /// By score: the smallest weighted difference of the next one.
+    next: Vec<i64>,
+}
 
 impl Floors {
     /// For differences in milli-cards times `weight`, the sum of all weights.
     pub fn new(weight: i64) -> Self {
-        let at = |score: usize| match score {
-            50 => 0.0,
-            51..100 => LOGIT[score - 51],
-            100.. => f64::INFINITY,
-            _ => -LOGIT[49 - score],
-        };
         let scale = 1000.0 * weight as f64;
-        Self(std::array::from_fn(|i| (scale * at(i + 1)).ceil() as i64))
+        let next: Vec<i64> = (1..=100)
+            .map(|score: usize| match score {
+                50 => 0.0,
+                51..100 => LOGIT[score - 51],
+                100.. => f64::INFINITY,
+                _ => -LOGIT[49 - score],
+            })
+            .map(|at| (scale * at).ceil() as i64)
+            .collect();
+        let end = (END * scale) as i64;
+        let shift = (0..63).find(|shift| (2 * end) >> shift < STEPS).unwrap_or(0);
+        let begin = |step: i64| (step << shift) - end;
+        let passed = |at: i64| next.iter().filter(|floor| **floor <= at).count() as u8;
+        let scores = (0..=(2 * end) >> shift).map(|step| passed(begin(step))).collect();
+        Self { end, shift, scores, next }
     }
 
     /// ⌊100 · sigmoid(difference / (1000 · weight))⌋.
     #[inline]
     pub fn score(&self, difference: i64) -> i32 {
-        let mut passed = 0;
-        for step in [64, 32, 16, 8, 4, 2, 1] {
-            // Without a jump: every second one would be guessed wrong.
-            passed += step * usize::from(self.0[(passed + step - 1) & 127] <= difference);
-        }
-        passed as i32
+        let step = (difference.clamp(-self.end, self.end) + self.end) >> self.shift;
+        let score = self.scores.get(step as usize).copied().unwrap_or(0);
+        let up = self.next.get(usize::from(score)).is_some_and(|next| *next <= difference);
+        i32::from(score) + i32::from(up)
     }
 }
 

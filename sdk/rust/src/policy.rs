@@ -13,7 +13,9 @@ use crate::{
 /// uses many instances at once.
 ///
 /// Every decision has a form for one row and, for speed, one for the whole
-/// call (`…_rows`), which by default asks the first for each row.
+/// call (`…_rows`), which by default asks the first for each row. A short one
+/// runs about twice as fast with `#[inline]` on it: what it reads of the job is
+/// then read once a call.
 #[expect(unused_variables, reason = "the defaults decide nothing")]
 pub trait Policy: Sized + Send + Sync + 'static {
     /// Takes the queue's configuration (JSON) and what `prepare` made, empty
