@@ -1,9 +1,10 @@
 //! Holds every decision against a plain recount: what is placed has room, and
 //! what waits has none that its policy did not refuse.
 
+use super::pack::most;
 use super::room::Room;
 use crate::world::Observer;
-use crater_engine::{Interface, Outcome, Plan, Policies, Record, State};
+use crater_engine::{Interface, Job, Outcome, Plan, Policies, Record, State};
 use crater_model::{NodeUid, Reason, Reasons};
 use std::collections::BTreeMap;
 
@@ -15,7 +16,8 @@ pub struct Judge {
     pub placed: u64,
     /// Waiting jobs whose reasons were checked, over all moments.
     pub waiting: u64,
-    /// Waiting gangs for which only trying every order would tell.
+    /// Waiting gangs of which nothing is known: their policy decides, or there
+    /// are too many ways to try.
     pub open: u64,
 }
 
@@ -61,20 +63,14 @@ impl Judge {
         let policy = policies.get(&record.queue).filter(|_| record.fault.is_none());
         let filters = policy.is_some_and(|p| p.manifest().exports(Interface::Filter));
         if job.spec.min_members > 1 {
-            let most: Option<Vec<u64>> = rooms.values().map(|r| r.most(request)).collect();
-            return match most {
-                Some(most) if !filters => {
-                    let most: u64 = most.iter().sum();
-                    if most < u64::from(job.spec.min_members) {
-                        return Ok(());
-                    }
-                    Err(format!("{} waits though {most} members fit: {reasons}", job.uid))
-                }
-                _ => {
-                    self.open += 1;
-                    Ok(())
-                }
-            };
+            // A policy may refuse nodes, or choose cards without which the
+            // next member does not fit: that is its own business.
+            let several = request.cards() > 1;
+            if filters || (policy.is_some() && several) {
+                self.open += 1;
+                return Ok(());
+            }
+            return self.gang_waits(rooms, job, reasons);
         }
         let fitting = rooms.values().filter(|r| r.fits(request)).count() as u64;
         let of_policy = |r: &Reason| matches!(r, Reason::Policy(_) | Reason::Deferred);
@@ -85,6 +81,27 @@ impl Judge {
                 "{} waits: it fits on {fitting} nodes and the policy refused {refused}: {reasons}",
                 job.uid
             ));
+        }
+        Ok(())
+    }
+
+    fn gang_waits(
+        &mut self,
+        rooms: &BTreeMap<NodeUid, Room>,
+        job: &Job,
+        reasons: &Reasons,
+    ) -> Result<(), String> {
+        let enough = u64::from(job.spec.min_members);
+        let mut found = 0;
+        for room in rooms.values() {
+            let Some(most) = most(room, &job.spec.request, enough - found) else {
+                self.open += 1;
+                return Ok(());
+            };
+            found += most;
+            if found >= enough {
+                return Err(format!("{} waits though {enough} members fit: {reasons}", job.uid));
+            }
         }
         Ok(())
     }

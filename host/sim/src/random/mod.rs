@@ -7,6 +7,7 @@
 mod cluster;
 mod jobs;
 mod judge;
+mod pack;
 mod policies;
 mod room;
 mod shrink;

@@ -6,8 +6,8 @@ use crater_engine::State;
 use crater_model::mig::Instance;
 use crater_model::select::Effect;
 use crater_model::{
-    CardSpec, GpuAsk, Held, Iops, MbPerSec, Mib, MigMode, MilliCards, MilliCores, Need, NodeSpec,
-    NodeUid, Request, Share,
+    CardShare, CardSpec, GpuAsk, Held, Iops, MbPerSec, Mib, MigMode, MilliCards, MilliCores, Need,
+    NodeSpec, NodeUid, Request, Share,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -53,7 +53,8 @@ impl Room {
         rooms
     }
 
-    fn add(&mut self, held: &Held) {
+    /// Charges what is held, asking nothing.
+    pub fn add(&mut self, held: &Held) {
         let (MilliCores(cpu), Mib(memory)) = (held.cpu, held.memory);
         let (MbPerSec(disk), Iops(iops)) = (held.disk, held.iops);
         self.members += 1;
@@ -77,12 +78,67 @@ impl Room {
             return false;
         }
         let Some(ask) = &request.gpu else { return true };
-        let n = self.cards.len();
+        self.sets(ask).any(|set| self.set_fits(request, ask, &set))
+    }
+
+    /// Every set of as many cards as are asked for. A random world has 8 cards
+    /// at most on a machine.
+    fn sets(&self, ask: &GpuAsk) -> impl Iterator<Item = Vec<usize>> + use<> {
         let wanted = ask.cards;
-        // 8 cards at most in a random world: every set of them is tried.
-        (0u32..1 << n.min(16))
-            .filter(|set| u64::from(set.count_ones()) == wanted)
-            .any(|set| self.set_fits(request, ask, &members(set)))
+        let all = 0u32..1 << self.cards.len().min(16);
+        all.filter(move |set| u64::from(set.count_ones()) == wanted).map(members)
+    }
+
+    /// Every way in which a member could be placed now.
+    pub fn ways(&self, request: &Request) -> Vec<Held> {
+        let empty = Held {
+            cpu: request.cpu,
+            memory: request.memory,
+            disk: request.disk.bandwidth,
+            iops: request.disk.iops,
+            ..Held::default()
+        };
+        if !self.node_fits(request) {
+            return vec![];
+        }
+        let Some(ask) = &request.gpu else { return vec![empty] };
+        let mut ways = vec![];
+        for set in self.sets(ask).filter(|set| self.set_fits(request, ask, set)) {
+            let mut of_set = vec![empty.clone()];
+            for card in set {
+                let shares = self.shares(ask, card);
+                of_set = of_set
+                    .into_iter()
+                    .flat_map(|held| {
+                        shares.iter().map(move |share| {
+                            let mut held = held.clone();
+                            held.cards.push(share.clone());
+                            held
+                        })
+                    })
+                    .collect();
+            }
+            ways.append(&mut of_set);
+        }
+        ways
+    }
+
+    /// What could be held on one card: one share, or an instance at any place.
+    fn shares(&self, ask: &GpuAsk, at: usize) -> Vec<CardShare> {
+        let spec = &self.spec.cards[at];
+        let share = |(milli, memory), instance| CardShare {
+            card: at as u8,
+            milli: MilliCards(milli),
+            memory: Mib(memory),
+            instance,
+        };
+        match &ask.share {
+            Share::Mig { profile } => places(spec, &self.cards[at], profile)
+                .into_iter()
+                .map(|instance| share((0, 0), Some(instance)))
+                .collect(),
+            other => charge(spec, other).map(|amounts| share(amounts, None)).into_iter().collect(),
+        }
     }
 
     fn node_fits(&self, request: &Request) -> bool {
@@ -193,51 +249,6 @@ impl Room {
     fn place_free(&self, card: u8, instance: &Instance) -> bool {
         let (spec, card) = (&self.spec.cards[usize::from(card)], &self.cards[usize::from(card)]);
         places(spec, card, &instance.profile).contains(instance)
-    }
-
-    /// How many equal members fit at once, where it does not matter which
-    /// cards each of them takes; `None` where it may.
-    pub fn most(&self, request: &Request) -> Option<u64> {
-        if let Some(ask) = &request.gpu
-            && (matches!(ask.share, Share::Mig { .. })
-                || (ask.cards > 1
-                    && (ask.share != Share::Whole
-                        || request.nvlink == Need::Required
-                        || request.numa == Need::Required)))
-        {
-            return None;
-        }
-        let mut room = self.clone();
-        let mut n = 0;
-        while room.fits(request) && n < 1000 {
-            room.add_any(request);
-            n += 1;
-        }
-        Some(n)
-    }
-
-    fn add_any(&mut self, request: &Request) {
-        let mut held = Held {
-            cpu: request.cpu,
-            memory: request.memory,
-            disk: request.disk.bandwidth,
-            iops: request.disk.iops,
-            ..Held::default()
-        };
-        if let Some(ask) = &request.gpu {
-            let cards = (0..self.cards.len()).filter(|c| self.card_fits(request, ask, *c));
-            for card in cards.take(ask.cards as usize) {
-                let spec = &self.spec.cards[card];
-                let (milli, memory) = charge(spec, &ask.share).unwrap_or_default();
-                held.cards.push(crater_model::CardShare {
-                    card: card as u8,
-                    milli: MilliCards(milli),
-                    memory: Mib(memory),
-                    instance: None,
-                });
-            }
-        }
-        self.add(&held);
     }
 }
 

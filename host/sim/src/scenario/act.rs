@@ -9,7 +9,7 @@ use super::run::{QueueLine, Runner};
 use super::statement::{Action, Sort};
 use crate::world::scripted::Scripted;
 use crate::world::{Command, Decides};
-use crater_engine::Policy;
+use crater_engine::{Policy, builtin};
 use crater_model::{
     Fallback, FieldError, Kind, Mib, MilliCores, NodeSpec, Priority, QueueSpec, parse,
 };
@@ -155,6 +155,11 @@ impl Runner<'_> {
         let queue = queue.clone();
         match decides {
             Ok(policy) => {
+                let digest = match &policy {
+                    Decides::Policy(policy) => policy.digest(),
+                    Decides::Builtin(order) => builtin::digest(*order),
+                };
+                self.notes.policies.insert(digest, name.to_owned());
                 if let Some(line) = self.queues.get_mut(&queue) {
                     line.policy = (name.to_owned(), config.to_owned());
                     if let Decides::Builtin(order) = policy {

@@ -82,7 +82,7 @@ fn group(part: &str) -> Result<(usize, CardSpec, Option<u16>), FieldError> {
             ("link", Some(n)) => link = Some(small("link", n)?),
             ("slice", Some(n)) => card.slice = Some(parse::memory("slice", n)?),
             ("sick", None) => card.healthy = false,
-            ("mig", instances) => card.mig = mig(model, instances)?,
+            ("mig", instances) => card.mig = mig(&card, instances)?,
             _ => {
                 return Err(FieldError::new(
                     "cards",
@@ -99,10 +99,11 @@ fn small(field: &str, text: &str) -> Result<u16, FieldError> {
     parse::integer(field, text, 0, 999).map(|n| n as u16)
 }
 
-fn mig(model: &str, instances: Option<&str>) -> Result<MigMode, FieldError> {
-    let geometry = Geometry::of_model(model).map(Arc::new);
-    let geometry =
-        geometry.ok_or_else(|| FieldError::new("mig", model, "a card model that MIG can cut"))?;
+fn mig(card: &CardSpec, instances: Option<&str>) -> Result<MigMode, FieldError> {
+    // As NVML names cards: the size is part of the name.
+    let name = format!("{} {}GB", card.model, card.nominal().0 / 1024);
+    let unknown = || FieldError::new("mig", &card.model, "a card model that MIG can cut");
+    let geometry = Geometry::of_model(&name).map(Arc::new).ok_or_else(unknown)?;
     let Some(list) = instances else { return Ok(MigMode::Free(geometry)) };
     let instance = |text: &str| {
         let refused = || FieldError::new("mig", text, "an instance, such as 2g.20gb@0");
@@ -131,7 +132,7 @@ mod tests {
     fn cards_are_read_in_groups() {
         let spec = node(&[
             "cpu=64",
-            "cards=2xA100-40:40Gi:mig,1xA100-40:40Gi:mig(2g.10gb@0+1g.5gb@6),T4:15Gi:sick:numa(1)",
+            "cards=2xA100:80Gi:mig,1xA100:40Gi:mig(2g.10gb@0+1g.5gb@6),T4:15Gi:sick:numa(1)",
         ])
         .unwrap();
         assert_eq!((spec.cpu, spec.cards.len()), (MilliCores(64_000), 4));

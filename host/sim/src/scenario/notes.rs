@@ -4,7 +4,7 @@ use super::lex::spell;
 use crate::world::{Command, CommandError, Observer};
 use crater_engine::{Outcome, Plan, Policies, Record, Refusal, State};
 use crater_model::event::Entry;
-use crater_model::{ClaimUid, Event, Held, JobState, JobUid, NodeUid, Time};
+use crater_model::{ClaimUid, Digest, Event, Held, JobState, JobUid, NodeUid, Time};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -31,6 +31,8 @@ pub struct Notes {
     claims: BTreeMap<ClaimUid, JobUid>,
     states: BTreeMap<JobUid, JobState>,
     waits: BTreeMap<JobUid, String>,
+    /// Names of policies.
+    pub policies: BTreeMap<Digest, String>,
     /// The last decision on each job.
     pub records: BTreeMap<JobUid, Record>,
     /// Refused commands, in order.
@@ -95,7 +97,8 @@ impl Notes {
                 self.say(at, format!("queue {}: fallback {}", spec.name, spec.fallback));
             }
             Event::PolicySet { queue, digest } => {
-                self.say(at, format!("queue {queue}: policy {}", digest.short()));
+                let name = self.policies.get(digest).cloned().unwrap_or_else(|| digest.short());
+                self.say(at, format!("queue {queue}: policy {name}"));
             }
             Event::JobSubmitted { job, spec } => {
                 self.say(at, format!("{} submitted to {}", spec.name, spec.queue));

@@ -4,7 +4,7 @@ use super::error::{Place, ScenarioError};
 use super::expect::{Expectation, Refused as ExpectedRefusal};
 use super::job::JobDefaults;
 use super::lex::Fields;
-use super::notes::Notes;
+use super::notes::{Notes, Refused};
 use super::statement::{Header, Statement, What};
 use super::{Scenario, verify};
 use crate::world::{Behaviour, Both, Checks, Observer, PolicySource, Settings, World};
@@ -68,7 +68,7 @@ impl Scenario {
             runner.statement(statement, extra)?;
         }
         runner.flush(extra)?;
-        runner.all_refusals_expected()?;
+        runner.unexpected(|_| true)?;
         Ok(Outcome {
             runs: 1,
             expectations: runner.expectations,
@@ -205,7 +205,8 @@ impl<'a> Runner<'a> {
                 timeline: self.notes.timeline(),
             });
         }
-        Ok(())
+        // A job may be expected to be refused; anything else may not.
+        self.unexpected(|refused| refused.job.is_none() && !refused.field.starts_with("policy "))
     }
 
     fn expect(&mut self, expectation: &Expectation) -> Result<(), ScenarioError> {
@@ -260,9 +261,10 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn all_refusals_expected(&self) -> Result<(), ScenarioError> {
+    /// Fails for a refusal that nothing expected.
+    fn unexpected(&self, counts: impl Fn(&Refused) -> bool) -> Result<(), ScenarioError> {
         let mut refused = self.notes.refused.iter().enumerate();
-        match refused.find(|(i, _)| !self.expected.contains(i)) {
+        match refused.find(|(i, refused)| counts(refused) && !self.expected.contains(i)) {
             Some((_, refused)) if !self.manner.lenient => {
                 let line = self.lines.get(&refused.command).copied().unwrap_or(self.line);
                 let place = Place { file: self.file.clone(), line };
