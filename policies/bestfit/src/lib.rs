@@ -25,8 +25,9 @@ impl Policy for BestFit {
     fn score(&self, _: &Context, job: &Job, node: &Node) -> Score {
         let cpu = i64::from(node.get(NODE_CPU_FREE)) - i64::from(job.get(JOB_CPU));
         let gpu = i64::from(node.get(NODE_GPU_FREE)) - i64::from(node.milli(&Ask::of(job)));
-        // Over the common denominator, so that the floor is exact.
-        Score::from((256_000 - cpu - 16 * gpu).div_euclid(2_560) as i32)
+        // Over the common denominator, so that the floor is exact; 2560 is
+        // 512 times 5, which spares a wide division.
+        Score::from((((256_000 - cpu - 16 * gpu) >> 9) as i32).div_euclid(5))
     }
 }
 

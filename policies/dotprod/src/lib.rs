@@ -20,6 +20,7 @@ pub struct DotProd;
 /// the second.
 const CPU: i64 = 128_000 * 128_000;
 const GPU: i64 = 8_000 * 8_000;
+const _: () = assert!(2 * CPU / 100 == 625 << 19);
 
 impl Policy for DotProd {
     fn configure(config: &str, _: &[u8]) -> Result<Self, String> {
@@ -30,10 +31,10 @@ impl Policy for DotProd {
     fn score(&self, _: &Context, job: &Job, node: &Node) -> Score {
         let cpu = i64::from(node.get(NODE_CPU_FREE)) * i64::from(job.get(JOB_CPU));
         let gpu = i64::from(node.get(NODE_GPU_FREE)) * i64::from(node.milli(&Ask::of(job)));
-        // Over the common denominator, so that the floor is exact; thousands
-        // of machines' worth of CPU on one node would saturate.
+        // Over the common denominator, so that the floor is exact.
         let left = (2 * CPU).saturating_sub(cpu).saturating_sub(gpu.saturating_mul(CPU / GPU));
-        Score::from(left.saturating_mul(100).div_euclid(2 * CPU) as i32)
+        // A hundredth of it is 2¹⁹ times 625, which spares a wide division.
+        Score::from(((left >> 19).max(i64::from(i32::MIN)) as i32).div_euclid(625))
     }
 }
 

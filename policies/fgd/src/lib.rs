@@ -18,7 +18,7 @@
 //! Until a mix is known, a whole card is taken as the only typical shape.
 //!
 //! F is a sum over shapes, but for shapes of one card it is a sum over the
-//! node's cards with weights that [`table`] sums up beforehand, so a node costs a
+//! node's cards with weights that `table` sums up beforehand, so a node costs a
 //! few steps a card. All sums are whole numbers, as weights are counts of jobs:
 //! the score's floor is exact and the same natively and in WebAssembly.
 

@@ -20,7 +20,7 @@ use crate::{
 pub trait Policy: Sized + Send + Sync + 'static {
     /// Takes the queue's configuration (JSON) and what `prepare` made, empty
     /// without it. An error refuses the configuration and is shown to the
-    /// queue's owner. [`Settings`] reads it; a policy without any answers
+    /// queue's owner. [`Settings`](crate::Settings) reads it; a policy without any answers
     /// `Settings::none(config).map(|()| Self)`.
     fn configure(config: &str, prepared: &[u8]) -> Result<Self, String>;
 
