@@ -68,10 +68,10 @@ pub struct Demo {
     #[arg(long, value_name = "NAME", default_value = "default", requires = "data")]
     pub trace: String,
     /// Policy at the start: a built-in name or a component
-    #[arg(long, value_name = "NAME|FILE.wasm", default_value = "random")]
+    #[arg(long, value_name = "NAME|FILE.wasm", default_value = "bestfit")]
     pub policy: String,
     /// Change the policy when so many percent have arrived; may be repeated
-    #[arg(long, value_name = "PERCENT=NAME|FILE.wasm", default_values = ["30=bestfit", "60=fgd"])]
+    #[arg(long, value_name = "PERCENT=NAME|FILE.wasm", default_values = ["30=packing", "60=fgd"])]
     pub swap: Vec<String>,
     /// Policies to set beside it, each for the whole run
     #[arg(long, value_name = "NAME|FILE.wasm", default_values = ["bestfit", "fgd"])]
@@ -79,6 +79,9 @@ pub struct Demo {
     /// Nodes of the generated cluster
     #[arg(long, default_value_t = 1213, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub nodes: u32,
+    /// How densely generated pods arrive in the live queue, in percent of what the cluster can run
+    #[arg(long, value_name = "PERCENT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub load: u32,
     /// Random seed
     #[arg(long, default_value_t = 42)]
     pub seed: u64,

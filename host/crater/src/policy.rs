@@ -2,7 +2,7 @@
 
 use crate::cli::{Check, Format, PolicyCommand};
 use crate::loader::{BUILT_IN, Loader, config};
-use crater_engine::{Policy as _, Strings};
+use crater_engine::Strings;
 use crater_model::columns;
 use std::sync::Arc;
 

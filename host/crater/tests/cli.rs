@@ -94,7 +94,7 @@ fn a_file_that_is_no_policy_is_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("garbage.wasm");
     std::fs::write(&path, b"garbage").unwrap();
-    refused(&["policy", "check", path.to_str().unwrap()], &["garbage.wasm", "component"]);
+    refused(&["policy", "check", path.to_str().unwrap()], &["garbage.wasm", "not WebAssembly", "component"]);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn the_demo_swaps_its_policy_and_writes_a_page() {
     let output = crater(&[&args[..], &["--swap", "50=fgd"]].concat());
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{printed}{}", text(&output.stderr));
-    assert!(printed.contains("random → fgd") && printed.contains("Waiting in a live queue"), "{printed}");
+    assert!(printed.contains("bestfit → fgd") && printed.contains("Waiting in a live queue"), "{printed}");
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<svg") && !page.contains("src=\"http"), "self-contained");
 }

@@ -30,7 +30,7 @@ fn bad() -> Vec<(&'static str, Vec<u8>, &'static [&'static str])> {
         "filter: func(context: values, job: values, nodes: table) -> list<s64>;",
     );
     vec![
-        ("garbage", b"not a component at all".to_vec(), &["component"]),
+        ("garbage", b"not a component at all".to_vec(), &["not WebAssembly", "component"]),
         (
             "another contract version",
             guest().edit("crater:policy@0.1.0", "crater:policy@0.2.0").build(),

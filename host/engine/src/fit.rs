@@ -74,7 +74,13 @@ fn fits_plainly(node: &NodeState, request: &Request) -> bool {
 fn has_room(node: &NodeState, request: &Request, ask: &GpuAsk, card: usize) -> bool {
     let spec = &node.spec.cards[card];
     let (free, free_memory) = node.card_free(card);
-    !free.is_zero()
+    // The share alone rules out most cards.
+    let least = match &ask.share {
+        Share::Whole => MilliCards::CARD,
+        Share::Part { milli, .. } => *milli,
+        Share::Memory { .. } | Share::Mig { .. } => MilliCards(1),
+    };
+    least <= free
         && model_fits(spec, request)
         && charged(spec, &ask.share).is_some_and(|(milli, memory)| milli <= free && memory <= free_memory)
 }
@@ -149,6 +155,7 @@ fn could_hold(card: &CardSpec, ask: &GpuAsk) -> bool {
             instances.iter().any(|i| i.profile == *profile)
         }
         (Share::Mig { .. }, MigMode::Off) | (_, MigMode::Free(_) | MigMode::Fixed { .. }) => false,
+        (Share::Whole | Share::Part { memory: None, .. }, MigMode::Off) => true,
         (share, MigMode::Off) => charged(card, share).is_some(),
     }
 }
@@ -175,17 +182,22 @@ fn charged(card: &CardSpec, share: &Share) -> Option<(MilliCards, Mib)> {
 }
 
 fn dynamic_fit(node: &NodeState, request: &Request) -> Result<(), Reason> {
-    let short = [
-        (node.members >= node.spec.members, Reason::Members),
-        (request.cpu > node.cpu_free(), Reason::Cpu),
-        (request.memory > node.memory_free(), Reason::Memory),
-        (request.disk.bandwidth > node.disk_free(), Reason::Disk),
-        (request.disk.iops > node.iops_free(), Reason::Iops),
-    ];
-    match short.into_iter().find(|(short, _)| *short) {
-        Some((_, reason)) => Err(reason),
-        None => Ok(()),
+    if node.members >= node.spec.members {
+        return Err(Reason::Members);
     }
+    if request.cpu > node.cpu_free() {
+        return Err(Reason::Cpu);
+    }
+    if request.memory > node.memory_free() {
+        return Err(Reason::Memory);
+    }
+    if request.disk.bandwidth > node.disk_free() {
+        return Err(Reason::Disk);
+    }
+    if request.disk.iops > node.iops_free() {
+        return Err(Reason::Iops);
+    }
+    Ok(())
 }
 
 /// What the member would hold on this card now; `None` if it has no room.

@@ -131,8 +131,10 @@ pub struct State {
     pub seq: u64,
     /// When it was journalled.
     pub at: Time,
-    /// Texts behind numbers.
+    /// Texts behind numbers that policies may look up.
     pub strings: Arc<Strings>,
+    /// Tenants and queues, which policies see as numbers only.
+    owners: Arc<Strings>,
     nodes: Cow<NodeState>,
     jobs: Cow<Job>,
     claims: Cow<Claim>,
@@ -210,10 +212,10 @@ impl State {
     /// Whose a job is, as numbers.
     pub fn owner(&self, spec: &JobSpec) -> Owner {
         Owner {
-            department: self.strings.id(spec.tenant.department()),
-            project: self.strings.id(spec.tenant.project()),
-            user: self.strings.id(spec.tenant.as_str()),
-            queue: self.strings.id(&spec.queue),
+            department: self.owners.id(spec.tenant.department()),
+            project: self.owners.id(spec.tenant.project()),
+            user: self.owners.id(spec.tenant.as_str()),
+            queue: self.owners.id(&spec.queue),
         }
     }
 

@@ -195,3 +195,13 @@ fn bad_commands_change_nothing() {
     ledger.set_queue(Time(0), QueueSpec::new("late", crater_model::Kind::Training)).unwrap();
     assert_eq!(ledger.state().at, now, "a clock that jumps back does not take the journal along");
 }
+
+#[test]
+fn policies_cannot_look_up_whose_work_there_is() {
+    let mut bench = Bench::new([node("n1", 64_000, 65_536, 1, 81_920)]);
+    bench.submit(job("secret", request(1000, 0, 1000, 1024)));
+    let strings = &bench.ledger.state().strings;
+    let texts: Vec<String> =
+        (1..=strings.len() as i32).filter_map(|id| strings.text(id)).map(|t| t.to_string()).collect();
+    assert_eq!(texts, ["A100"], "models, domains, zones and labels, but no tenant, job or queue");
+}

@@ -49,6 +49,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let mut all = vec![swapped];
     let mut lives = vec![];
     for name in &args.beside {
+        eprintln!("crater: {name} for the whole run, then in a live queue");
         let policy = loader.policy(name, "{}", &facts)?;
         let bar = progress::bar(13 * trace.pods.len() as u64 / 10, &format!("{name} alone"));
         let start = Instant::now();
@@ -85,7 +86,7 @@ fn trace(args: &Args) -> anyhow::Result<Trace> {
         let traces = traces_dir(args.data.clone()).map_err(input)?;
         return traces.openb(&args.trace).map_err(input);
     }
-    let generate = Generate { seed: args.seed, ..Generate::default() };
+    let generate = Generate { seed: args.seed, load: args.load, ..Generate::default() };
     generate.scaled(args.nodes as usize).trace().map_err(input)
 }
 
@@ -177,7 +178,12 @@ fn report(
         .with(fill_chart(swaps, all, "Unallocated GPU over arrivals", |p| p.unallocated_pct))
         .with(fill_chart(swaps, all, "Fragmented GPU over arrivals", |p| p.fragmented_pct));
     if !lives.is_empty() {
-        report = report.with(wait_table(lives)).with(live_chart(lives));
+        let waiting = Axis::new("waiting", "pods");
+        let allocated = Axis::new("allocated GPU", "% of the cluster");
+        report = report
+            .with(wait_table(lives))
+            .with(live_chart(lives, "Pods that wait", waiting, |s| s.waiting as f64))
+            .with(live_chart(lives, "Allocated GPU", allocated, |s| s.allocated_pct));
     }
     report
 }
@@ -268,15 +274,20 @@ fn wait_table(lives: &[(String, Live)]) -> Table {
     table
 }
 
-fn live_chart(lives: &[(String, Live)]) -> Chart {
+fn live_chart(
+    lives: &[(String, Live)],
+    title: &str,
+    y: Axis,
+    of: fn(&live::Sample) -> f64,
+) -> Chart {
     let series = |(name, live): &(String, Live)| {
-        Series::new(name, live.samples.iter().map(|s| (s.hours, s.waiting as f64)).collect())
+        Series::new(name, live.samples.iter().map(|s| (s.hours, of(s))).collect())
     };
     Chart {
-        title: "Pods that wait".into(),
-        summary: "Waiting pods over time in the live queue, one line a policy.".into(),
+        title: title.into(),
+        summary: format!("{title}: over time in the live queue, one line a policy."),
         x: Axis::new("time", "h"),
-        y: Axis::new("waiting", "pods"),
+        y,
         series: lives.iter().map(series).collect(),
         ..Chart::default()
     }

@@ -16,8 +16,13 @@ impl PolicySource for Source {
     fn load(&self, name: &str, config: &str) -> Result<Arc<dyn Policy>, String> {
         let state = crater_engine::State::new(self.0.strings().clone());
         let facts = crater_engine::facts::facts(&[], &state);
+        let config = if config.is_empty() { "{}" } else { config };
         let policy = self.0.policy(name, config, &facts).map_err(|e| format!("{e:#}"))?;
         Ok(policy)
+    }
+
+    fn strings(&self) -> Arc<Strings> {
+        self.0.strings().clone()
     }
 }
 
