@@ -65,14 +65,11 @@ impl Cache {
 
     /// The key of a job's shape.
     pub fn key(&self, asking: &Asking<'_>, order: Fallback, strings: &Strings) -> ShapeKey {
-        let mut values = vec![];
+        let mut values = Vec::with_capacity(32);
         for column in self.layout.context(asking.now, 0) {
             values.extend(column.values);
         }
-        for column in self.layout.job(asking, strings) {
-            values.push(column.values.len() as i32);
-            values.extend(column.values);
-        }
+        self.layout.job_key(asking, strings, &mut values);
         for id in self.layout.relations() {
             values.push(crate::rows::relation_key(asking.job, *id));
         }

@@ -59,7 +59,7 @@ pub struct Decider {
     synced: Option<u64>,
     /// Names tentative contents of nodes; never a stamp of the books.
     stamp: u64,
-    caches: FxHashMap<Digest, Cache>,
+    caches: FxHashMap<Digest, Box<Cache>>,
     figures: Figures,
     figures_cursor: u64,
     marks: Vec<u64>,
@@ -402,7 +402,7 @@ impl Decider {
         let slots = state.node_slots();
         let order = card_order(turn.queue.spec.fallback);
         let digest = policy.map_or_else(|| builtin::digest(order), Policy::digest);
-        let mut cache = self.caches.remove(&digest).unwrap_or_else(|| Cache::new(policy));
+        let mut cache = self.caches.remove(&digest).unwrap_or_else(|| Box::new(Cache::new(policy)));
         let scorer = policy.map_or(Scorer::Builtin(order), |p| Scorer::Policy(p, order));
         let evaluation = Evaluation { overlay, asking, scorer };
         if cache.groups.is_some() {

@@ -112,6 +112,17 @@ impl Layout {
         out
     }
 
+    /// The same values end to end, each list after its length: equal for jobs
+    /// that look the same to the policy.
+    pub fn job_key(&self, asking: &Asking<'_>, strings: &Strings, out: &mut Vec<i32>) {
+        for &id in &self.job {
+            let at = out.len();
+            out.push(0);
+            self.job_value(id, asking, strings, out);
+            out[at] = (out.len() - at - 1) as i32;
+        }
+    }
+
     /// The job table of `rank`: one row a job.
     pub fn jobs(&self, jobs: &[Asking<'_>], strings: &Strings) -> Table {
         let columns = self.job.iter().filter(|id| **id != c::JOB_MODELS).map(|&id| {
