@@ -87,7 +87,7 @@ export const JOB_DISK_WEIGHT = 126;
 /** Reserved disk bandwidth. Unit: MB/s; one a row. */
 export const JOB_DISK_MBPS = 127;
 
-/** Card models it may use; empty means any. Unit: string; a list. */
+/** Card models it may use; empty means any. Not in `rank`, where a list has no place. Unit: string; a list. */
 export const JOB_MODELS = 128;
 
 /** The MIG profile it asks for. Unit: string, 0 none; one a row. */

@@ -35,7 +35,9 @@ pub enum Simulate {
     /// Print the published table beside ours: 6 policies on every trace in the folder
     Table(Table),
     /// Play scenario files and check what they expect
-    #[command(after_help = "Example:\n  crater simulate scenario tests/scenarios\n\nThe format: docs/scenarios.md")]
+    #[command(
+        after_help = "Example:\n  crater simulate scenario tests/scenarios\n\nThe format: docs/scenarios.md"
+    )]
     Scenario(Scenario),
 }
 
@@ -96,7 +98,7 @@ pub struct Demo {
 /// `simulate yardstick`.
 #[derive(Debug, Args)]
 pub struct Yardstick {
-    /// Folder with the published traces [env: CRATER_TRACES]
+    /// Folder with the published traces [env: `CRATER_TRACES`]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Trace in that folder
@@ -128,7 +130,7 @@ pub struct Yardstick {
 /// `simulate table`.
 #[derive(Debug, Args)]
 pub struct Table {
-    /// Folder with the published traces [env: CRATER_TRACES]
+    /// Folder with the published traces [env: `CRATER_TRACES`]
     #[arg(long, value_name = "DIR")]
     pub data: Option<PathBuf>,
     /// Traces; all in the folder without it
@@ -165,7 +167,9 @@ pub enum PolicyCommand {
     /// List the policies that this binary brings along
     List,
     /// Load a component as a queue would and say what it is, or why it is refused
-    #[command(after_help = "Example:\n  crater policy check my-policy.wasm --config '{\"by\":\"nodes\"}'")]
+    #[command(
+        after_help = "Example:\n  crater policy check my-policy.wasm --config '{\"by\":\"nodes\"}'"
+    )]
     Check(Check),
 }
 

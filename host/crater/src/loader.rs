@@ -46,7 +46,9 @@ impl Loader {
             return Ok(bytes.to_vec());
         }
         let looks_like_file = name.contains('/')
-            || std::path::Path::new(name).extension().is_some_and(|e| e.eq_ignore_ascii_case("wasm"));
+            || std::path::Path::new(name)
+                .extension()
+                .is_some_and(|e| e.eq_ignore_ascii_case("wasm"));
         if looks_like_file {
             let read = std::fs::read(name).with_context(|| format!("policy {name}"));
             return read.map_err(input);
@@ -74,7 +76,12 @@ impl Loader {
     }
 
     /// Compiles, prepares and configures a policy.
-    pub fn policy(&self, name: &str, config: &str, facts: &Values) -> anyhow::Result<Arc<Configured>> {
+    pub fn policy(
+        &self,
+        name: &str,
+        config: &str,
+        facts: &Values,
+    ) -> anyhow::Result<Arc<Configured>> {
         let strings = self.strings.clone();
         let setting = Setting { config, facts, strings, limits: Some(self.patient()) };
         let configured = self.load(name)?.configure(&setting);
@@ -97,7 +104,9 @@ fn cache_folder() -> Option<PathBuf> {
 pub fn config(text: &str) -> anyhow::Result<()> {
     match serde_json::from_str::<serde_json::Value>(text) {
         Ok(serde_json::Value::Object(_)) => Ok(()),
-        Ok(_) => bail!(input(anyhow!("--policy-config: a JSON object is expected, such as '{{\"by\":\"nodes\"}}'"))),
+        Ok(_) => bail!(input(anyhow!(
+            "--policy-config: a JSON object is expected, such as '{{\"by\":\"nodes\"}}'"
+        ))),
         Err(error) => bail!(input(anyhow!("--policy-config: not JSON: {error}"))),
     }
 }

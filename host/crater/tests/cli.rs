@@ -44,7 +44,8 @@ fn traces() -> Option<PathBuf> {
 /// A folder with one small trace, changed by `edit`.
 fn small_trace(edit: impl Fn(&str) -> String) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let nodes = "sn,cpu_milli,memory_mib,gpu,model\nn-0,64000,262144,2,P100\nn-1,96000,393216,8,G2\n";
+    let nodes =
+        "sn,cpu_milli,memory_mib,gpu,model\nn-0,64000,262144,2,P100\nn-1,96000,393216,8,G2\n";
     let pods = "name,cpu_milli,memory_mib,num_gpu,gpu_milli,gpu_spec,qos,pod_phase,creation_time,deletion_time,scheduled_time\n\
                 p-0,4000,8192,1,500,,LS,Running,0,100,0\n\
                 p-1,8000,16384,1,1000,G2|P100,BE,Running,5,50,5\n";
@@ -83,7 +84,10 @@ fn what_is_not_there_is_named() {
     refused(&on_small(&folder, &["--policy", "/nowhere.wasm"]), &["/nowhere.wasm"]);
     refused(&on_small(&folder, &["--seeds", "9-3"]), &["--seeds", "9-3"]);
     refused(&on_small(&folder, &["--policy-config", "{"]), &["--policy-config"]);
-    refused(&on_small(&folder, &["--policy", "fgd", "--policy-config", "{\"cover\":0}"]), &["cover"]);
+    refused(
+        &on_small(&folder, &["--policy", "fgd", "--policy-config", "{\"cover\":0}"]),
+        &["cover"],
+    );
     refused(&["simulate", "scenario", "/nowhere.scenario"], &["/nowhere.scenario"]);
     refused(&["policy", "check", "/nowhere.wasm"], &["/nowhere.wasm"]);
     refused(&["simulate", "demo", "--swap", "fgd"], &["--swap"]);
@@ -94,7 +98,10 @@ fn a_file_that_is_no_policy_is_refused_with_a_remedy() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("garbage.wasm");
     std::fs::write(&path, b"garbage").unwrap();
-    refused(&["policy", "check", path.to_str().unwrap()], &["garbage.wasm", "not WebAssembly", "component"]);
+    refused(
+        &["policy", "check", path.to_str().unwrap()],
+        &["garbage.wasm", "not WebAssembly", "component"],
+    );
 }
 
 #[test]
@@ -124,7 +131,8 @@ fn the_yardstick_prints_one_object_and_the_same_each_time() {
 fn unallocated(folder: &Path, policy: &str) -> f64 {
     let data = folder.to_str().unwrap();
     let args = ["simulate", "yardstick", "--data", data, "--trace", "default", "--policy", policy];
-    let output = crater(&[&args[..], &["--seeds", "42-44", "--jobs", "2", "--format", "json"]].concat());
+    let output =
+        crater(&[&args[..], &["--seeds", "42-44", "--jobs", "2", "--format", "json"]].concat());
     assert!(output.status.success(), "{}", text(&output.stderr));
     let object: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let points = object["points"].as_array().unwrap();
@@ -169,7 +177,10 @@ fn the_demo_swaps_its_policy_and_writes_a_page() {
     let output = crater(&[&args[..], &["--swap", "50=fgd"]].concat());
     let printed = text(&output.stdout);
     assert!(output.status.success(), "{printed}{}", text(&output.stderr));
-    assert!(printed.contains("bestfit → fgd") && printed.contains("Waiting in a live queue"), "{printed}");
+    assert!(
+        printed.contains("bestfit → fgd") && printed.contains("Waiting in a live queue"),
+        "{printed}"
+    );
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("<svg") && !page.contains("src=\"http"), "self-contained");
 }

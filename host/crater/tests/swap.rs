@@ -71,7 +71,7 @@ fn no_decision_is_lost_or_doubled_and_each_names_one_live_policy() {
         .conduct(1, Decider::default(), &mut |moment| {
             let arrival = live.len();
             let mut next = None;
-            if arrival % 25 == 0 && tries <= 20 {
+            if arrival.is_multiple_of(25) && tries <= 20 {
                 // The first one is good, then every second one.
                 let (wasm, wrong) = if tries % 2 == 0 {
                     (good(tries), None)

@@ -9,8 +9,8 @@ use crate::rows::{Asking, Layout};
 use crate::shape::{Answer, Shape};
 use crate::state::Job;
 use crate::strings::Strings;
-use crater_model::{Fallback, Request};
 use crater_model::columns as c;
+use crater_model::{Fallback, Request};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -132,7 +132,10 @@ impl Rows {
     pub fn id(&mut self, layout: &Layout, node: &NodeState, job: &Job, strings: &Strings) -> u32 {
         let slot = node.uid.0 as usize;
         let shared = layout.relations().is_empty();
-        if shared && let Some((stamp, row)) = self.known.get(slot) && *stamp == node.stamp {
+        if shared
+            && let Some((stamp, row)) = self.known.get(slot)
+            && *stamp == node.stamp
+        {
             return *row;
         }
         self.buffer.clear();

@@ -162,7 +162,9 @@ impl Decider {
     /// Follows the books' changes.
     fn sync(&mut self, state: &State) {
         let changes = state.changes();
-        if let Some(since) = self.synced.and_then(|from| changes.since(from)) { self.log.extend(since) } else {
+        if let Some(since) = self.synced.and_then(|from| changes.since(from)) {
+            self.log.extend(since);
+        } else {
             // The books are new or ran far ahead: begin again.
             self.start += self.log.len() as u64 + 1;
             self.log = (0..state.node_slots() as u32).collect();
@@ -505,9 +507,8 @@ fn gang_reasons(job: &Job, placed: usize, reasons: Arc<Reasons>) -> Arc<Reasons>
         return reasons;
     }
     let (members, min) = (job.spec.members, job.spec.min_members);
-    let text = format!(
-        "room for {placed} of {members} members, at least {min} must start together"
-    );
+    let text =
+        format!("room for {placed} of {members} members, at least {min} must start together");
     Arc::new(Reasons { job: Some(text.into()), ..Reasons::clone(&reasons) })
 }
 

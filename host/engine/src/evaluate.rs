@@ -309,11 +309,7 @@ impl Evaluation<'_, '_> {
         }
         if !manifest.exports(Interface::Score) {
             let (Scorer::Policy(_, order) | Scorer::Builtin(order)) = self.scorer;
-            let score = if manifest.exports(Interface::ScoreGroups) {
-                0
-            } else {
-                builtin::score(order, node, self.request())
-            };
+            let score = builtin::score(order, node, self.request());
             return Ok(Verdict::In { score, mask: 0 });
         }
         if answer.mask != 0 && !mask_fits(node, self.request(), answer.mask) {

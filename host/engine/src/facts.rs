@@ -41,7 +41,8 @@ pub fn facts(mix: &[MixShape], state: &State) -> Values {
         models.extend(shape.models.iter().map(|m| strings.id(m)));
         offsets.push(models.len() as i32);
     }
-    let of_mix = |id, f: &dyn Fn(&MixShape) -> i32| Column { id, values: mix.iter().map(f).collect() };
+    let of_mix =
+        |id, f: &dyn Fn(&MixShape) -> i32| Column { id, values: mix.iter().map(f).collect() };
     let mut classes: BTreeMap<Class, u64> = BTreeMap::new();
     for node in state.nodes() {
         let spec = &node.spec;

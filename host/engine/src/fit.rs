@@ -82,7 +82,8 @@ fn has_room(node: &NodeState, request: &Request, ask: &GpuAsk, card: usize) -> b
     };
     least <= free
         && model_fits(spec, request)
-        && charged(spec, &ask.share).is_some_and(|(milli, memory)| milli <= free && memory <= free_memory)
+        && charged(spec, &ask.share)
+            .is_some_and(|(milli, memory)| milli <= free && memory <= free_memory)
 }
 
 /// The amounts that a member would hold on the node.
@@ -226,8 +227,12 @@ fn share_of(node: &NodeState, request: &Request, ask: &GpuAsk, card: usize) -> O
         return None;
     }
     let (milli, memory) = charged(spec, &ask.share)?;
-    (milli <= free && memory <= free_memory)
-        .then_some(CardShare { card: card as u8, milli, memory, instance: None })
+    (milli <= free && memory <= free_memory).then_some(CardShare {
+        card: card as u8,
+        milli,
+        memory,
+        instance: None,
+    })
 }
 
 type Shares = SmallVec<[CardShare; 1]>;
@@ -300,7 +305,9 @@ fn pick(
     let free = |c: &CardShare| node.card_free(usize::from(c.card));
     let group = |c: &CardShare| {
         let group = node.spec.links.group(usize::from(c.card));
-        group.map_or(0, |g| set.iter().filter(|o| node.spec.links.group(usize::from(o.card)) == Some(g)).count())
+        group.map_or(0, |g| {
+            set.iter().filter(|o| node.spec.links.group(usize::from(o.card)) == Some(g)).count()
+        })
     };
     let mut keyed: SmallVec<[(i64, usize, CardShare); 8]> = set
         .iter()
@@ -370,12 +377,7 @@ fn linked(
 }
 
 /// Takes exactly the cards of the mask.
-fn masked(
-    node: &NodeState,
-    request: &Request,
-    ask: &GpuAsk,
-    mask: u32,
-) -> Result<Shares, Reason> {
+fn masked(node: &NodeState, request: &Request, ask: &GpuAsk, mask: u32) -> Result<Shares, Reason> {
     if u64::from(mask.count_ones()) != ask.cards {
         return Err(Reason::Cards);
     }

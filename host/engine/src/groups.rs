@@ -87,7 +87,8 @@ impl Groups {
         });
         if place != before.map(|b| b.0) {
             self.rows.clear();
-            self.rows.extend((0..self.keys.len() as u32).filter(|id| self.sums[*id as usize].nodes > 0));
+            self.rows
+                .extend((0..self.keys.len() as u32).filter(|id| self.sums[*id as usize].nodes > 0));
             let keys = &self.keys;
             self.rows.sort_unstable_by_key(|id| keys[*id as usize]);
         }

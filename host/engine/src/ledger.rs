@@ -266,9 +266,9 @@ impl<J: Journal> Ledger<J> {
         // One member leaves nothing half done: no copy to go back to.
         let before = (placement.members.len() > 1).then(|| tried.clone());
         for member in &placement.members {
-            let charged = self.node_in(tried, member.node).and_then(|node| {
-                node.charge(placement.job, owner, &member.held)
-            });
+            let charged = self
+                .node_in(tried, member.node)
+                .and_then(|node| node.charge(placement.job, owner, &member.held));
             if let Err(reason) = charged {
                 if let Some(before) = before {
                     *tried = before;

@@ -239,7 +239,12 @@ impl NodeState {
                 return Err(Reason::Cards);
             }
             last = Some(share.card);
-            self.check_card(usize::from(share.card), share.milli, share.memory, share.instance.as_ref())?;
+            self.check_card(
+                usize::from(share.card),
+                share.milli,
+                share.memory,
+                share.instance.as_ref(),
+            )?;
         }
         Ok(())
     }

@@ -214,8 +214,12 @@ pub trait Policy: Send + Sync {
     fn score(&self, context: &Values, job: &Values, nodes: &Table) -> Result<Scores, Fault>;
 
     /// One number a group.
-    fn score_groups(&self, context: &Values, job: &Values, groups: &Table)
-    -> Result<Vec<i32>, Fault>;
+    fn score_groups(
+        &self,
+        context: &Values,
+        job: &Values,
+        groups: &Table,
+    ) -> Result<Vec<i32>, Fault>;
 
     /// (tier, cost) of each unit.
     fn price(

@@ -5,7 +5,7 @@ use crate::policy::{Column, Interface, Manifest, Table, Values};
 use crate::state::Job;
 use crate::strings::Strings;
 use crater_model::columns::{self as c, TableKind};
-use crater_model::{MilliCards, Mib, MigMode, Need, Share, Time};
+use crater_model::{Mib, MigMode, MilliCards, Need, Share, Time};
 use std::sync::Arc;
 
 /// First id of the columns that stand for wanted labels.
@@ -218,8 +218,13 @@ impl Layout {
     /// An empty node table with room for `rows`.
     pub fn table(&self, rows: usize) -> Table {
         let labels = (0..self.labels.len()).map(|i| LABELS + i as u32);
-        let mut ids: Vec<u32> =
-            self.scalars.iter().copied().chain(labels).chain(self.relations.iter().copied()).collect();
+        let mut ids: Vec<u32> = self
+            .scalars
+            .iter()
+            .copied()
+            .chain(labels)
+            .chain(self.relations.iter().copied())
+            .collect();
         let fixed = ids.len();
         if !self.cards.is_empty() || self.links {
             ids.push(c::CARD_OFFSETS);

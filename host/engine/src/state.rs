@@ -224,12 +224,8 @@ impl State {
         if entry.seq != self.seq + 1 {
             return Err(ApplyError::Gap { last: self.seq, found: entry.seq });
         }
-        let unknown = |what, uid: String, problem| ApplyError::Unknown {
-            seq: entry.seq,
-            what,
-            uid,
-            problem,
-        };
+        let unknown =
+            |what, uid: String, problem| ApplyError::Unknown { seq: entry.seq, what, uid, problem };
         match &entry.event {
             Event::NodeAdded { node, spec } => {
                 if *node != self.next_node() {

@@ -24,7 +24,8 @@ impl Strings {
             return 0;
         }
         // A poisoned lock still guards a usable table: it only grows.
-        let known = self.inner.read().unwrap_or_else(PoisonError::into_inner).ids.get(text).copied();
+        let known =
+            self.inner.read().unwrap_or_else(PoisonError::into_inner).ids.get(text).copied();
         if let Some(id) = known {
             return id;
         }

@@ -183,13 +183,19 @@ fn bad_commands_change_nothing() {
     let before = bench.ledger.state().seq;
     let now = bench.now;
     let ledger = &mut bench.ledger;
-    assert!(ledger.submit(now, JobSpec { queue: "nowhere".into(), ..job("a", Request::default()) }).is_err());
+    assert!(
+        ledger
+            .submit(now, JobSpec { queue: "nowhere".into(), ..job("a", Request::default()) })
+            .is_err()
+    );
     assert!(ledger.submit(now, job("A", Request::default())).is_err());
     assert!(ledger.submit(now, job("a", request(1000, 0, 0, 1))).is_err());
     assert!(ledger.set_policy(now, "nowhere", Digest::default()).is_err());
     assert!(ledger.remove_node(now, crater_model::NodeUid(9)).is_err());
     assert!(ledger.end_job(now, crater_model::JobUid(9), JobState::Cancelled, "").is_err());
-    assert!(ledger.set_queue(now, QueueSpec::new("Bad Name", crater_model::Kind::Training)).is_err());
+    assert!(
+        ledger.set_queue(now, QueueSpec::new("Bad Name", crater_model::Kind::Training)).is_err()
+    );
     assert!(!ledger.move_claim(now, crater_model::ClaimUid(3), ClaimState::Held).unwrap());
     assert_eq!(ledger.state().seq, before);
     ledger.set_queue(Time(0), QueueSpec::new("late", crater_model::Kind::Training)).unwrap();
@@ -201,7 +207,9 @@ fn policies_cannot_look_up_whose_work_there_is() {
     let mut bench = Bench::new([node("n1", 64_000, 65_536, 1, 81_920)]);
     bench.submit(job("secret", request(1000, 0, 1000, 1024)));
     let strings = &bench.ledger.state().strings;
-    let texts: Vec<String> =
-        (1..=strings.len() as i32).filter_map(|id| strings.text(id)).map(|t| t.to_string()).collect();
+    let texts: Vec<String> = (1..=strings.len() as i32)
+        .filter_map(|id| strings.text(id))
+        .map(|t| t.to_string())
+        .collect();
     assert_eq!(texts, ["A100"], "models, domains, zones and labels, but no tenant, job or queue");
 }

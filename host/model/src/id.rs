@@ -191,7 +191,10 @@ mod tests {
     #[test]
     fn a_path_knows_its_levels() {
         let path = TenantPath::parse("tenant", "ai/nlp/mei").unwrap();
-        assert_eq!((path.department(), path.project(), path.as_str()), ("ai", "ai/nlp", "ai/nlp/mei"));
+        assert_eq!(
+            (path.department(), path.project(), path.as_str()),
+            ("ai", "ai/nlp", "ai/nlp/mei")
+        );
         assert_eq!(TenantPath::parse("tenant", "ai").unwrap().project(), "ai");
         assert!(TenantPath::parse("tenant", "a/b/c/d").is_err());
         assert!(TenantPath::parse("tenant", "a//b").is_err());

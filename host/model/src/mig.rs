@@ -115,12 +115,15 @@ impl Geometry {
         let left = |start: u8| {
             let taken = taken | span(start, wanted.width);
             // Larger first: the first differing profile decides.
-            let open = self.profiles.iter().rev().map(|p| {
-                p.starts.iter().filter(|s| span(**s, p.width) & taken == 0).count()
-            });
+            let open = self
+                .profiles
+                .iter()
+                .rev()
+                .map(|p| p.starts.iter().filter(|s| span(**s, p.width) & taken == 0).count());
             open.collect::<Vec<_>>()
         };
-        let start = wanted.starts.iter().copied().filter(|s| fits(*s)).max_by_key(|s| (left(*s), *s))?;
+        let start =
+            wanted.starts.iter().copied().filter(|s| fits(*s)).max_by_key(|s| (left(*s), *s))?;
         Some(Instance { profile: wanted.name.clone(), start })
     }
 
@@ -184,7 +187,10 @@ mod tests {
 
     #[test]
     fn small_instances_keep_the_large_blocks_whole() {
-        assert_eq!(fill("NVIDIA A100-SXM4-40GB", &["1g.5gb", "3g.20gb"]), ["1g.5gb@6", "3g.20gb@0"]);
+        assert_eq!(
+            fill("NVIDIA A100-SXM4-40GB", &["1g.5gb", "3g.20gb"]),
+            ["1g.5gb@6", "3g.20gb@0"]
+        );
         assert_eq!(
             fill("A100-40", &["2g.10gb", "2g.10gb", "2g.10gb", "1g.5gb"]),
             ["2g.10gb@4", "2g.10gb@2", "2g.10gb@0", "1g.5gb@6"]

@@ -63,7 +63,8 @@ impl CardSpec {
     /// the card's own memory for a request up to 2 % above it that is within
     /// its nominal size. More than that stays more than the card has.
     pub fn charged(&self, asked: Mib) -> Mib {
-        let near = asked <= self.nominal() && asked.0.saturating_mul(100) <= self.memory.0.saturating_mul(102);
+        let near = asked <= self.nominal()
+            && asked.0.saturating_mul(100) <= self.memory.0.saturating_mul(102);
         if asked > self.memory {
             return if near { self.memory } else { asked };
         }
@@ -184,7 +185,11 @@ impl NodeSpec {
         }
         if !self.links.bandwidth.is_empty() && self.links.bandwidth.len() != n * n {
             let value = self.links.bandwidth.len().to_string();
-            return Err(FieldError::new("node link bandwidth", &value, format!("{n} × {n} values")));
+            return Err(FieldError::new(
+                "node link bandwidth",
+                &value,
+                format!("{n} × {n} values"),
+            ));
         }
         for card in &self.cards {
             if card.memory.is_zero() {

@@ -191,7 +191,10 @@ mod pairs {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::collections::BTreeMap;
 
-    pub fn serialize<S: Serializer>(counts: &BTreeMap<Reason, u64>, s: S) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(
+        counts: &BTreeMap<Reason, u64>,
+        s: S,
+    ) -> Result<S::Ok, S::Error> {
         s.collect_seq(counts)
     }
 

@@ -78,7 +78,8 @@ impl GpuAsk {
             (Some(n), Some(total)) if !exclusive => {
                 let cards = n.0 / 1000;
                 if total.0 % cards != 0 {
-                    let expected = format!("a multiple of gpu ({cards}): it is the total over its cards");
+                    let expected =
+                        format!("a multiple of gpu ({cards}): it is the total over its cards");
                     return refuse("gpu-memory", total.0.to_string(), &expected);
                 }
                 let memory = Mib(total.0 / cards);
@@ -161,7 +162,8 @@ impl Request {
     pub fn check(&self) -> Result<(), FieldError> {
         if self.gpu.is_some() && (self.cpu.is_zero() || self.memory.is_zero()) {
             let field = if self.cpu.is_zero() { "cpu" } else { "memory" };
-            let expected = "an amount beside gpu; see the node's own ratio of CPU and memory to cards";
+            let expected =
+                "an amount beside gpu; see the node's own ratio of CPU and memory to cards";
             return Err(FieldError::new(field, "0", expected));
         }
         if !(1..=10_000).contains(&self.disk.weight) {
@@ -195,6 +197,7 @@ mod tests {
             .map_err(|e| e.to_string())
     }
 
+    #[allow(clippy::unnecessary_wraps)] // To stand beside what `ask` gives.
     fn share(cards: u64, share: Share) -> Result<Option<GpuAsk>, String> {
         Ok(Some(GpuAsk { cards, share }))
     }

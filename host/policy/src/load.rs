@@ -30,7 +30,9 @@ pub enum LoadError {
         limit: usize,
     },
     /// Not WebAssembly.
-    #[error("the policy is not WebAssembly: it begins with {start:02x?}, not with 00 61 73 6d; give the component that the build wrote (.wasm)")]
+    #[error(
+        "the policy is not WebAssembly: it begins with {start:02x?}, not with 00 61 73 6d; give the component that the build wrote (.wasm)"
+    )]
     NotWasm {
         /// Its first bytes.
         start: Vec<u8>,

@@ -1,9 +1,9 @@
 //! Simulator.
 
 pub mod generate;
-pub mod report;
 pub mod live;
 pub mod random;
+pub mod report;
 pub mod scenario;
 pub mod trace;
 pub mod world;

@@ -57,8 +57,14 @@ pub struct Live {
 
 /// Runs a trace with its arrivals and life times until the last arrival. Pods
 /// without times are left out.
-pub fn run(trace: &Trace, policy: Arc<dyn Policy>, strings: &Arc<crater_engine::Strings>, tick: &mut dyn FnMut()) -> Live {
-    let settings = Settings { keep_journal: false, strings: strings.clone(), ..Settings::default() };
+pub fn run(
+    trace: &Trace,
+    policy: Arc<dyn Policy>,
+    strings: &Arc<crater_engine::Strings>,
+    tick: &mut dyn FnMut(),
+) -> Live {
+    let settings =
+        Settings { keep_journal: false, strings: strings.clone(), ..Settings::default() };
     let start = settings.start;
     let mut world = World::new(settings);
     let mut queue = QueueSpec::new("trace", Kind::Training);

@@ -150,13 +150,13 @@ fn what_is_refused_must_be_expected() {
         &format!(
             "{node}policy q picky config='admit=refuse:not-on-a-Monday'\nat 1s submit a cpu=1\nexpect a refused policy 'not on a Monday'\n"
         ),
-        &expect![[r#"
+        &expect![[r"
                   0s  node n1: cpu 4, memory 8Gi, 0 cards
                   0s  queue q: fallback binpack
                   0s  queue q: policy picky
                   1s  submit job a refused: the queue's policy refused the job: not on a Monday
             1 expectations, 3 entries, 0 placements
-        "#]],
+        "]],
     );
 }
 

@@ -139,7 +139,7 @@ pub const JOB_DISK_WEIGHT: u32 = 126;
 /// Unit: MB/s; one a row. Table `job`.
 pub const JOB_DISK_MBPS: u32 = 127;
 
-/// Card models it may use; empty means any.
+/// Card models it may use; empty means any. Not in `rank`, where a list has no place.
 ///
 /// Unit: string; a list. Table `job`.
 pub const JOB_MODELS: u32 = 128;

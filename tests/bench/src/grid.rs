@@ -97,7 +97,8 @@ impl Cluster {
 fn policy(runtime: &Runtime, strings: &Arc<Strings>, name: &str) -> Arc<dyn Policy> {
     let state = crater_engine::State::new(strings.clone());
     let facts = facts(&[], &state);
-    let setting = Setting { config: "{}", facts: &facts, strings: strings.clone(), limits: Some(patient()) };
+    let setting =
+        Setting { config: "{}", facts: &facts, strings: strings.clone(), limits: Some(patient()) };
     let loaded = runtime.load(&component(name)).expect("a component");
     Arc::new(loaded.configure(&setting).expect("it takes no settings"))
 }
@@ -153,8 +154,12 @@ fn swap_pause(runtime: &Runtime, strings: &Arc<Strings>) {
     for i in 0..20 {
         let name = if i % 2 == 0 { "binpack" } else { "spread" };
         let wasm = component(name);
-        let setting =
-            Setting { config: "{}", facts: &facts, strings: strings.clone(), limits: Some(patient()) };
+        let setting = Setting {
+            config: "{}",
+            facts: &facts,
+            strings: strings.clone(),
+            limits: Some(patient()),
+        };
         // Deciders do not wait for what the old version leaves behind.
         let before = slot.live();
         let mut warmed = Instant::now();

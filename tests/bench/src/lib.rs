@@ -42,7 +42,9 @@ impl Native {
                 facts.iter().filter(|c| wants.contains(&c.id)).cloned().collect();
             let exports: Vec<Interface> = Interface::ALL
                 .into_iter()
-                .filter(|i| guest.manifest.exports.iter().any(|e| format!("{e:?}") == format!("{i:?}")))
+                .filter(|i| {
+                    guest.manifest.exports.iter().any(|e| format!("{e:?}") == format!("{i:?}"))
+                })
                 .collect();
             let prepared = if exports.contains(&Interface::Prepare) {
                 guest.prepare(config, &borrowed(&facts))?

@@ -28,7 +28,10 @@ pub fn run(runtime: &Runtime, strings: &Arc<Strings>) {
     let trace = trace();
     let yardstick = Yardstick::new(&trace, strings.clone()).expect("the trace has cards");
     println!("{}: {} nodes, {} pods", trace.name, trace.nodes.len(), trace.pods.len());
-    println!("{:<10} {:<16} {:>12} {:>12} {:>8}", "policy", "cache", "native 1/s", "Wasm 1/s", "ratio");
+    println!(
+        "{:<10} {:<16} {:>12} {:>12} {:>8}",
+        "policy", "cache", "native 1/s", "Wasm 1/s", "ratio"
+    );
     for guest in [crater_policy_fgd::native(), crater_policy_bestfit::native()] {
         for cached in [false, true] {
             compare(runtime, strings, &yardstick, &guest, cached);
@@ -49,7 +52,8 @@ fn compare(
         Arc::new(Native::new(guest, "{}", &facts, cluster.state()).expect("it takes no settings"));
     let name = guest.manifest.name;
     let loaded = runtime.load(&component(name)).expect("its own component loads");
-    let setting = Setting { config: "{}", facts: &facts, strings: strings.clone(), limits: Some(patient()) };
+    let setting =
+        Setting { config: "{}", facts: &facts, strings: strings.clone(), limits: Some(patient()) };
     let wasm: Arc<dyn Policy> = Arc::new(loaded.configure(&setting).expect("it takes no settings"));
     let mut ratios = vec![];
     let mut rates = [vec![], vec![]];

@@ -27,8 +27,10 @@ pub fn for_build(root: &Path) -> Result<()> {
 pub fn run_all(root: &Path) -> Result<()> {
     let tools = tools(root)?;
     guest_toolchain(root, &tools)?;
-    cargo_tool(root, &tools, "cargo-nextest", versions::NEXTEST)?;
-    cargo_tool(root, &tools, "cargo-deny", versions::DENY)?;
+    // Without what updates itself, half a network stack is not built.
+    let features = ["--no-default-features", "--features", "default-no-update"];
+    cargo_tool(root, &tools, "cargo-nextest", versions::NEXTEST, &features)?;
+    cargo_tool(root, &tools, "cargo-deny", versions::DENY, &[])?;
     guest_tools::install(root);
     Ok(())
 }
@@ -109,7 +111,13 @@ fn apt_get(root: &Path) -> Command {
 }
 
 /// A cargo subcommand, in `.tools/bin` unless the machine has one.
-fn cargo_tool(root: &Path, tools: &Path, name: &str, version: &str) -> Result<()> {
+fn cargo_tool(
+    root: &Path,
+    tools: &Path,
+    name: &str,
+    version: &str,
+    features: &[&str],
+) -> Result<()> {
     if let Some(program) = find_in(&bin(root), name)
         && let Some(says) = output(clean(&program, root).arg("--version"))
     {
@@ -123,11 +131,12 @@ fn cargo_tool(root: &Path, tools: &Path, name: &str, version: &str) -> Result<()
         .args(["install", "--locked", "--quiet", "--root"])
         .arg(tools)
         .args([name, "--version", version])
+        .args(features)
         .env("CARGO_TARGET_DIR", &build)
         // They wait for others most of the time: built soon beats running fast.
         .env("CARGO_PROFILE_RELEASE_LTO", "off")
-        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "16")
-        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "1")
+        .env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "256")
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
         .env("CARGO_PROFILE_RELEASE_DEBUG", "0");
     run(&mut command).with_context(|| format!("installing {name}"))?;
     // The build is larger than what it leaves.

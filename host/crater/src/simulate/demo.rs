@@ -53,7 +53,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         let policy = loader.policy(name, "{}", &facts)?;
         let bar = progress::bar(13 * trace.pods.len() as u64 / 10, &format!("{name} alone"));
         let start = Instant::now();
-        let run = yardstick.run(args.seed, Some(policy.clone()), Decider::default(), &mut || bar.inc(1))?;
+        let run =
+            yardstick
+                .run(args.seed, Some(policy.clone()), Decider::default(), &mut || bar.inc(1))?;
         all.push(Done { name: format!("{name} alone"), run, time: start.elapsed() });
         bar.finish_and_clear();
         let bar = progress::bar(trace.pods.len() as u64, &format!("{name} in a live queue"));
@@ -142,7 +144,9 @@ fn conducted(
     if let Some(error) = problem {
         return Err(error);
     }
-    let names: Vec<&str> = std::iter::once(args.policy.as_str()).chain(swaps.iter().map(|s| s.policy.as_str())).collect();
+    let names: Vec<&str> = std::iter::once(args.policy.as_str())
+        .chain(swaps.iter().map(|s| s.policy.as_str()))
+        .collect();
     Ok((Done { name: names.join(" → "), run, time: start.elapsed() }, pauses))
 }
 
@@ -170,13 +174,16 @@ fn report(
         format!("crater simulate demo --nodes {} --seed {}", args.nodes, args.seed)
     };
     let about = "Pods arrive until 1.3 times the cluster's GPU was asked for; none leaves, and what does not fit is dropped (the protocol of the FGD paper, USENIX ATC'23). The less stays unallocated, the better the packing. The first run changes its policy on the way; the marks show when.";
-    let mut report = Report::new(&format!("{} nodes, {} cards, {}", trace.nodes.len(), trace.gpus(), trace.name), &command)
-        .with(figures)
-        .with(Text::new("What was run", about))
-        .with(fill_table(all))
-        .with(decided_table(&all[0].run))
-        .with(fill_chart(swaps, all, "Unallocated GPU over arrivals", |p| p.unallocated_pct))
-        .with(fill_chart(swaps, all, "Fragmented GPU over arrivals", |p| p.fragmented_pct));
+    let mut report = Report::new(
+        &format!("{} nodes, {} cards, {}", trace.nodes.len(), trace.gpus(), trace.name),
+        &command,
+    )
+    .with(figures)
+    .with(Text::new("What was run", about))
+    .with(fill_table(all))
+    .with(decided_table(&all[0].run))
+    .with(fill_chart(swaps, all, "Unallocated GPU over arrivals", |p| p.unallocated_pct))
+    .with(fill_chart(swaps, all, "Fragmented GPU over arrivals", |p| p.fragmented_pct));
     if !lives.is_empty() {
         let waiting = Axis::new("waiting", "pods");
         let allocated = Axis::new("allocated GPU", "% of the cluster");
@@ -191,7 +198,14 @@ fn report(
 fn fill_table(all: &[Done]) -> Table {
     let mut table = Table::new(
         "Unallocated GPU",
-        &["policy", "at 80 % arrived (%)", "at 100 % (%)", "at 120 % (%)", "fragmented at 100 % (%)", "decisions (1/s)"],
+        &[
+            "policy",
+            "at 80 % arrived (%)",
+            "at 100 % (%)",
+            "at 120 % (%)",
+            "fragmented at 100 % (%)",
+            "decisions (1/s)",
+        ],
     );
     for done in all {
         let at = |percent: u32| done.run.points.iter().find(|p| p.arrived_pct == percent);
@@ -210,7 +224,8 @@ fn fill_table(all: &[Done]) -> Table {
 
 /// How many decisions each digest made in the swapped run.
 fn decided_table(run: &Run) -> Table {
-    let mut table = Table::new("Who decided in the first run", &["policy digest", "decisions", "placed"]);
+    let mut table =
+        Table::new("Who decided in the first run", &["policy digest", "decisions", "placed"]);
     let mut order = vec![];
     let mut counts: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     for Decided { policy, node, .. } in &run.decided {

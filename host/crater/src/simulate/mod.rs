@@ -9,8 +9,8 @@ use crate::cli::Simulate;
 use crate::exit::input;
 use anyhow::{Context, anyhow};
 use crater_sim::report::Report;
-use std::path::Path;
 use std::ops::RangeInclusive;
+use std::path::Path;
 
 /// Runs a simulation.
 pub fn run(command: Simulate) -> anyhow::Result<()> {

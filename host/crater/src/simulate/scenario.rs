@@ -61,5 +61,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         }
     }
     println!("{passed} passed, {failed} failed");
-    if failed == 0 { Ok(()) } else { Err(anyhow!("{failed} of {} scenarios failed", passed + failed)) }
+    if failed == 0 {
+        Ok(())
+    } else {
+        Err(anyhow!("{failed} of {} scenarios failed", passed + failed))
+    }
 }

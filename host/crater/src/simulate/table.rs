@@ -68,9 +68,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
         .collect();
     let (fgd, others) = CLOSE;
     let verdict = if far.is_empty() {
-        format!("All within {fgd} points (fgd) and {others} points (the others) of the published means.")
+        format!(
+            "All within {fgd} points (fgd) and {others} points (the others) of the published means."
+        )
     } else {
-        format!("Further off than {fgd} points (fgd) or {others} points (the others): {}.", far.join(", "))
+        format!(
+            "Further off than {fgd} points (fgd) or {others} points (the others): {}.",
+            far.join(", ")
+        )
     };
     if let Some(path) = &args.markdown {
         let page = page(args, &entries, &verdict);
@@ -145,7 +150,8 @@ fn page(args: &Args, entries: &[Entry], verdict: &str) -> String {
         });
         let _ = writeln!(out, "| {} | {} |", row[0].trace, cells.collect::<Vec<_>>().join(" | "));
     }
-    let _ = writeln!(out, "\nDecisions a second on one thread, the simulator's own work included:\n");
+    let _ =
+        writeln!(out, "\nDecisions a second on one thread, the simulator's own work included:\n");
     let _ = writeln!(out, "| trace | {} |", policies.join(" | "));
     let _ = writeln!(out, "|---|{}", "---|".repeat(policies.len()));
     for row in entries.chunks(policies.len().max(1)) {

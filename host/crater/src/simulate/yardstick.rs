@@ -80,7 +80,10 @@ pub fn experiment(loader: &Loader, trace: &Trace, plan: &Plan<'_>) -> anyhow::Re
     let digest = policy.digest();
     let policy: Arc<dyn Policy> = policy;
     let arrivals = 13 * trace.pods.len() as u64 / 10;
-    let bar = progress::bar(plan.seeds.len() as u64 * arrivals, &format!("{} {}", trace.name, plan.policy));
+    let bar = progress::bar(
+        plan.seeds.len() as u64 * arrivals,
+        &format!("{} {}", trace.name, plan.policy),
+    );
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<anyhow::Result<(usize, Run, Duration)>>> = Mutex::default();
     std::thread::scope(|scope| {
@@ -89,7 +92,8 @@ pub fn experiment(loader: &Loader, trace: &Trace, plan: &Plan<'_>) -> anyhow::Re
                 loop {
                     let i = next.fetch_add(1, Ordering::Relaxed);
                     let Some(seed) = plan.seeds.get(i) else { return };
-                    let decider = if plan.no_cache { Decider::forgetful() } else { Decider::default() };
+                    let decider =
+                        if plan.no_cache { Decider::forgetful() } else { Decider::default() };
                     let start = Instant::now();
                     let mut steps = 0;
                     let run = yardstick.run(*seed, Some(policy.clone()), decider, &mut || {
@@ -112,7 +116,9 @@ pub fn experiment(loader: &Loader, trace: &Trace, plan: &Plan<'_>) -> anyhow::Re
     runs.sort_by_key(|(i, _, _)| *i);
     let faults: u64 = runs.iter().map(|r| r.1.faults).sum();
     if faults > 0 {
-        eprintln!("crater: the policy failed in {faults} decisions, which its queue's fallback made");
+        eprintln!(
+            "crater: the policy failed in {faults} decisions, which its queue's fallback made"
+        );
     }
     let decisions: u64 = runs.iter().map(|r| r.1.decisions).sum();
     let time: Duration = runs.iter().map(|r| r.2).sum();

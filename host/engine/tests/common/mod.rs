@@ -1,5 +1,5 @@
 //! Small builders for the engine's tests.
-#![allow(dead_code, missing_docs)]
+#![allow(dead_code, missing_docs, clippy::format_push_string)]
 
 use crater_engine::{Decider, Ledger, MemoryJournal, Outcome, Plan, Policies, Round, Strings};
 use crater_model::{

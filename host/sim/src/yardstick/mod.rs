@@ -16,7 +16,8 @@ use crater_engine::{
     By, Decider, Ledger, MemoryJournal, Policies, Policy, Refusal, Round, State, Strings,
 };
 use crater_model::{
-    Digest, Fallback, JobSpec, JobState, JobUid, Kind, Mib, MilliCards, NodeUid, QueueSpec, TenantPath, Time,
+    Digest, Fallback, JobSpec, JobState, JobUid, Kind, Mib, MilliCards, NodeUid, QueueSpec,
+    TenantPath, Time,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -217,8 +218,7 @@ impl<'a> Yardstick<'a> {
             unallocated_pct: unallocated / n as f64,
             fragmented_pct: fragmented / n as f64,
         };
-        run.points =
-            sums.into_iter().enumerate().filter(|(_, sum)| sum.0 > 0).map(point).collect();
+        run.points = sums.into_iter().enumerate().filter(|(_, sum)| sum.0 > 0).map(point).collect();
         Ok(run)
     }
 }
@@ -247,7 +247,8 @@ pub fn mix(pods: &[Pod]) -> Vec<MixShape> {
 
 /// The mean of several runs, percent by percent.
 pub fn mean(runs: &[Run]) -> Vec<Point> {
-    let mut sums: std::collections::BTreeMap<u32, (f64, f64, f64)> = std::collections::BTreeMap::new();
+    let mut sums: std::collections::BTreeMap<u32, (f64, f64, f64)> =
+        std::collections::BTreeMap::new();
     for point in runs.iter().flat_map(|r| &r.points) {
         let sum = sums.entry(point.arrived_pct).or_default();
         sum.0 += 1.0;
