@@ -81,8 +81,8 @@ pub struct Demo {
     /// Nodes of the generated cluster
     #[arg(long, default_value_t = 1213, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub nodes: u32,
-    /// How densely generated pods arrive in the live queue, in percent of what the cluster can run
-    #[arg(long, value_name = "PERCENT", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    /// How densely generated pods arrive in the live queue, in percent of what the cluster can run in that time; many of them outlive the run
+    #[arg(long, value_name = "PERCENT", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub load: u32,
     /// Random seed
     #[arg(long, default_value_t = 42)]

@@ -35,7 +35,7 @@ struct Done {
 /// Runs the command.
 pub fn run(args: &Args) -> anyhow::Result<()> {
     let swaps = args.swap.iter().map(|s| swap(s)).collect::<anyhow::Result<Vec<_>>>()?;
-    let trace = trace(args)?;
+    let (trace, coming) = traces(args)?;
     let loader = Loader::new(Arc::new(Strings::default()))?;
     let yardstick = Yardstick::new(&trace, loader.strings().clone()).map_err(input)?;
     let facts = facts(&yardstick.mix(), yardstick.cluster(args.seed)?.state());
@@ -58,8 +58,9 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 .run(args.seed, Some(policy.clone()), Decider::default(), &mut || bar.inc(1))?;
         all.push(Done { name: format!("{name} alone"), run, time: start.elapsed() });
         bar.finish_and_clear();
-        let bar = progress::bar(trace.pods.len() as u64, &format!("{name} in a live queue"));
-        lives.push((name.clone(), live::run(&trace, policy, loader.strings(), &mut || bar.inc(1))));
+        let bar = progress::bar(coming.pods.len() as u64, &format!("{name} in a live queue"));
+        lives
+            .push((name.clone(), live::run(&coming, policy, loader.strings(), &mut || bar.inc(1))));
         bar.finish_and_clear();
     }
     let report = report(args, &trace, &swaps, &all, &lives, &pauses);
@@ -83,13 +84,18 @@ fn swap(text: &str) -> anyhow::Result<Swap> {
     })
 }
 
-fn trace(args: &Args) -> anyhow::Result<Trace> {
+/// The workload that fills the cluster, and the one that comes and goes.
+fn traces(args: &Args) -> anyhow::Result<(Trace, Trace)> {
     if args.data.is_some() {
         let traces = traces_dir(args.data.clone()).map_err(input)?;
-        return traces.openb(&args.trace).map_err(input);
+        let trace = traces.openb(&args.trace).map_err(input)?;
+        return Ok((trace.clone(), trace));
     }
     let generate = Generate { seed: args.seed, load: args.load, ..Generate::default() };
-    generate.scaled(args.nodes as usize).trace().map_err(input)
+    let generate = generate.scaled(args.nodes as usize);
+    // As many pods as the cluster holds make no queue; three times as many do.
+    let coming = Generate { pods: generate.pods * 3, ..generate };
+    Ok((generate.trace().map_err(input)?, coming.trace().map_err(input)?))
 }
 
 /// The run whose policy is swapped on the way, and the pause of each swap.

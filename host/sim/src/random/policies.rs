@@ -78,6 +78,11 @@ fn wants(random: &mut ChaCha8Rng) -> Vec<&'static str> {
             names.extend(of.choose(random));
         }
     }
+    if chance(random, 30) {
+        // What nodes are to the job: the easiest to keep for too long.
+        let same = ["node-same-job", "node-same-user", "node-same-project", "node-same-queue"];
+        names.push(pick(random, &same));
+    }
     if chance(random, 5) {
         names.push("link-bandwidth");
     }

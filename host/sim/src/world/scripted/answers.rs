@@ -1,7 +1,7 @@
 //! The answers of a scripted policy: hashes of exactly what it is shown, so
 //! that an answer kept too long, or of the wrong row, shows.
 
-use super::script::{GroupScore, Masks, Score, Script};
+use super::script::{GroupScore, Masks, Rank, Score, Script};
 use crater_engine::mix;
 use crater_engine::policy::{Column, Scores, Table, Values};
 use crater_model::columns::{self as c, Shape};
@@ -149,11 +149,17 @@ pub fn groups(script: &Script, of: u64, groups: &Table) -> Vec<i32> {
 
 /// (tier, class, weight) of each job.
 pub fn ranks(script: &Script, of: u64, jobs: &Table) -> Vec<(i32, i32, i32)> {
-    let (tiers, classes) = script.rank.unwrap_or((1, 1));
-    let rank = |i| {
-        let hash = row(of ^ 0x7a, jobs, i);
-        let part = |salt: u64, below: u64| (mix(hash ^ salt) % below) as i32;
-        (part(1, tiers), part(2, classes), part(3, 100))
+    let value = |id, i: usize| jobs.column(id).and_then(|c| c.get(i)).copied().unwrap_or(0);
+    let rank = |i| match script.rank {
+        Some(Rank::Hash(tiers, classes)) => {
+            let hash = row(of ^ 0x7a, jobs, i);
+            let part = |salt: u64, below: u64| (mix(hash ^ salt) % below) as i32;
+            (part(1, tiers), part(2, classes), part(3, 100))
+        }
+        Some(Rank::Column(weight, sign, class)) => {
+            (0, class.map_or(0, |id| value(id, i)), value(weight, i).saturating_mul(sign))
+        }
+        None => (0, 0, 0),
     };
     (0..jobs.rows as usize).map(rank).collect()
 }

@@ -43,6 +43,15 @@ pub(super) enum GroupScore {
     Mean,
 }
 
+/// How jobs are ranked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rank {
+    /// By a hash, into so many tiers and classes.
+    Hash(u64, u64),
+    /// By a column, or against it; classes by another one.
+    Column(u32, i32, Option<u32>),
+}
+
 /// A way to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -107,7 +116,7 @@ pub struct Script {
     pub(super) score: Option<Score>,
     pub(super) masks: Option<Masks>,
     pub(super) groups: Option<GroupScore>,
-    pub(super) rank: Option<(u64, u64)>,
+    pub(super) rank: Option<Rank>,
     pub(super) refuses: Option<String>,
     pub(super) faults: Vec<FaultRule>,
     pub(super) whole: bool,
@@ -189,11 +198,7 @@ impl Script {
                 });
             }
             "groups" => self.groups(value)?,
-            "rank" => {
-                let expected = "rank=TIERS:CLASSES";
-                let (tiers, classes) = value.split_once(':').ok_or(expected)?;
-                self.rank = Some((number(tiers)?.max(1), number(classes)?.max(1)));
-            }
+            "rank" => self.rank = Some(self.rank(value)?),
             "admit" => {
                 let text = value.strip_prefix("refuse:").ok_or("admit=refuse:TEXT")?;
                 self.refuses = Some(text.replace('-', " "));
@@ -219,6 +224,23 @@ impl Script {
         let id = column(name).filter(|id| (200..300).contains(id)).ok_or(expected)?;
         self.wants.insert(id);
         Ok(Score::Column(id, sign))
+    }
+
+    fn rank(&mut self, value: &str) -> Result<Rank, &'static str> {
+        let expected = "rank=TIERS:CLASSES, or rank=COLUMN, rank=-COLUMN and /COLUMN for classes";
+        if let Some((tiers, classes)) = value.split_once(':') {
+            return Ok(Rank::Hash(number(tiers)?.max(1), number(classes)?.max(1)));
+        }
+        let (weight, class) = match value.split_once('/') {
+            Some((weight, class)) => (weight, Some(class)),
+            None => (value, None),
+        };
+        let (name, sign) = weight.strip_prefix('-').map_or((weight, 1), |name| (name, -1));
+        let of_job = |name| column(name).filter(|id| (100..200).contains(id)).ok_or(expected);
+        let (weight, class) = (of_job(name)?, class.map(of_job).transpose()?);
+        self.wants.insert(weight);
+        self.wants.extend(class);
+        Ok(Rank::Column(weight, sign, class))
     }
 
     fn groups(&mut self, value: &str) -> Result<(), &'static str> {
