@@ -166,8 +166,8 @@ fn python(
 
 /// In place, since scripts import the SDK by its path.
 fn javascript(root: &Path, tool: &Path, stage: &Path, script: &Script, made: &Path) -> Result<()> {
-    let mut command = clean(tool, root);
-    command.arg("--wit").arg(stage.join("wit")).arg("--js");
+    let mut command = clean("node", root);
+    command.arg(tool).arg("--wit").arg(stage.join("wit")).arg("--js");
     command.arg(script.path.strip_prefix(root)?).args(["--module-root", ".", "--world", WORLD]);
     run_quietly(command.args(["--stub-wasi", "--sync", "--output"]).arg(made))
 }

@@ -18,9 +18,10 @@ pub fn python(root: &Path) -> Option<PathBuf> {
     tool.is_file().then_some(tool)
 }
 
-/// componentize-qjs, if installed.
+/// componentize-qjs, if installed: a module that node runs. Its command has no
+/// ending, and the node of Debian 12 takes only `.mjs` for a module.
 pub fn javascript(root: &Path) -> Option<PathBuf> {
-    let tool = root.join(".tools/js/node_modules/.bin/componentize-qjs");
+    let tool = root.join(".tools/js/node_modules/componentize-qjs/cli.mjs");
     (tool.is_file() && find("node").is_some()).then_some(tool)
 }
 
