@@ -55,6 +55,8 @@ pub struct Groups {
     rows: Vec<u32>,
     /// Per slot: where it was counted and with what.
     counted: Vec<Option<(Place, Sums)>>,
+    /// Per slot: its lane, once it was asked for; none after its place changed.
+    lane_of: Vec<Option<u32>>,
     /// Places that occur, each a lane of its own in a shape.
     lanes: FxHashMap<Place, u32>,
     places: Vec<Place>,
@@ -74,6 +76,7 @@ impl Groups {
         let slot = slot as usize;
         if self.counted.len() <= slot {
             self.counted.resize(slot + 1, None);
+            self.lane_of.resize(slot + 1, None);
         }
         let before = self.counted[slot].take();
         if let Some((place, sums)) = before {
@@ -86,6 +89,7 @@ impl Groups {
             place
         });
         if place != before.map(|b| b.0) {
+            self.lane_of[slot] = None;
             self.rows.clear();
             self.rows
                 .extend((0..self.keys.len() as u32).filter(|id| self.sums[*id as usize].nodes > 0));
@@ -118,11 +122,18 @@ impl Groups {
 
     /// The lane of a slot: all nodes that get the same addition.
     pub fn lane(&mut self, slot: u32) -> u32 {
+        if let Some(lane) = self.lane_of.get(slot as usize).copied().flatten() {
+            return lane;
+        }
         let place = self.counted.get(slot as usize).copied().flatten().map_or([NONE; 3], |c| c.0);
-        *self.lanes.entry(place).or_insert_with(|| {
+        let lane = *self.lanes.entry(place).or_insert_with(|| {
             self.places.push(place);
             self.places.len() as u32 - 1
-        })
+        });
+        if let Some(of) = self.lane_of.get_mut(slot as usize) {
+            *of = Some(lane);
+        }
+        lane
     }
 
     /// The group table for a call. `same_job` counts members of the asking

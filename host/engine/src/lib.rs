@@ -28,6 +28,7 @@ mod shape;
 pub mod state;
 pub mod strings;
 mod tree;
+pub mod workload;
 
 pub use decider::{Decider, Policies, Round};
 pub use ledger::{Committed, Journal, Ledger, MemoryJournal, Refusal};
@@ -36,3 +37,4 @@ pub use policy::{Fault, Interface, Manifest, Policy};
 pub use shape::mix;
 pub use state::{ApplyError, Job, Queue, State};
 pub use strings::Strings;
+pub use workload::Learner;

@@ -77,6 +77,7 @@ pub(super) fn pods(ask: &Generate, nodes: &[NodeSpec]) -> Vec<Pod> {
         let bound = by_models.random_range(0..1000) < ask.bound && size.cards > 0;
         let models = if bound { machines.bind(&mut by_models, size) } else { vec![] };
         lives.push(seconds(&mut by_life, class));
+        let spec = models.join("|").into();
         pods.push(Pod {
             name: format!("pod-{number:05}").into(),
             cpu: MilliCores(size.cpu),
@@ -84,6 +85,7 @@ pub(super) fn pods(ask: &Generate, nodes: &[NodeSpec]) -> Vec<Pod> {
             cards: size.cards,
             card_milli: MilliCards(size.milli),
             models,
+            spec,
             arrive: None,
             leave: None,
             qos: pick(&mut by_promise, &promises(class), |(w, _)| *w).map(|(_, qos)| *qos),

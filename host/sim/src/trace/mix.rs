@@ -24,25 +24,29 @@ pub struct Shape {
     pub count: u64,
 }
 
-/// Groups pods by CPU, cards, share and models: the most frequent shape first,
-/// equal ones by cards, share, CPU and models.
+/// Groups pods by CPU, cards, share and what the trace says of models: the most
+/// frequent shape first, among equals the one with most CPU, share, cards, and
+/// the last by its words for models. That is the authors' order, and which of
+/// equal shapes come first decides what is typical.
 pub fn workload_mix(pods: &[Pod]) -> Vec<Shape> {
-    let mut groups: BTreeMap<_, BTreeMap<Mib, u64>> = BTreeMap::new();
+    let mut groups: BTreeMap<_, (_, BTreeMap<Mib, u64>)> = BTreeMap::new();
     for pod in pods {
-        let key = (pod.cards, pod.card_milli, pod.cpu, &pod.models);
-        *groups.entry(key).or_default().entry(pod.memory).or_default() += 1;
+        let key = (pod.cpu, pod.card_milli, pod.cards, &pod.spec);
+        let group = groups.entry(key).or_insert_with(|| (&pod.models, BTreeMap::new()));
+        *group.1.entry(pod.memory).or_default() += 1;
     }
     let mut shapes: Vec<_> = groups
         .into_iter()
-        .map(|((cards, milli, cpu, models), memories)| {
+        .rev()
+        .map(|((cpu, milli, cards, _), (models, memories))| {
             let count = memories.values().sum();
             let most = memories.values().copied().max();
             let memory = memories.iter().find(|(_, n)| Some(**n) == most).map(|(m, _)| *m);
-            let (memory, models) = (memory.unwrap_or_default(), models.clone());
+            let (memory, models) = (memory.unwrap_or_default(), Vec::clone(models));
             Shape { cpu, memory, cards, milli, models, count }
         })
         .collect();
-    // Stable: equal counts stay in the order of the map.
+    // Stable: equal counts stay in the map's order, greatest key first.
     shapes.sort_by_key(|shape| std::cmp::Reverse(shape.count));
     shapes
 }

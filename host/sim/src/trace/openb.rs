@@ -132,7 +132,8 @@ fn read_pods<R: Read>(table: Table<R>) -> Result<Vec<Pod>, TraceError> {
         {
             return Err(row.refuse("deletion_time", format!("{from} (creation_time) or later")));
         }
-        Ok(Pod { name, cpu, memory, cards, card_milli, models, arrive, leave, qos })
+        let spec = row.text("gpu_spec").into();
+        Ok(Pod { name, cpu, memory, cards, card_milli, models, spec, arrive, leave, qos })
     })
 }
 

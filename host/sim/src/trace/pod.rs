@@ -82,6 +82,10 @@ pub struct Pod {
     pub card_milli: MilliCards,
     /// Card models that it may use, sorted and distinct; empty means any.
     pub models: Vec<Arc<str>>,
+    /// The models as the trace writes them, in its order and with its
+    /// repetitions: the published experiment takes other words for another
+    /// shape of pod.
+    pub spec: Arc<str>,
     /// When it arrives, in seconds from the trace's own beginning.
     pub arrive: Option<u64>,
     /// When it leaves, on the same clock, never before it arrives.

@@ -23,6 +23,10 @@ pub(crate) enum Use {
     Lives = 6,
     /// When they arrive.
     Arrivals = 7,
+    /// Gaps between arrivals of the steady state.
+    SteadyGaps = 8,
+    /// Which pods they are.
+    SteadyDraws = 9,
 }
 
 /// The stream of one use.

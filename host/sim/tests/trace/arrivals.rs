@@ -13,6 +13,7 @@ fn pods(count: u64, milli: u64) -> Vec<Pod> {
             cards: u64::from(milli > 0),
             card_milli: MilliCards(milli),
             models: vec![],
+            spec: "".into(),
             arrive: None,
             leave: None,
             qos: None,

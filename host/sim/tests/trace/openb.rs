@@ -272,8 +272,8 @@ fn the_mix_is_the_most_frequent_shape_first() {
         shown,
         [
             (3, MilliCores(1000), Mib(20), 0, 1, half),
-            (1, MilliCores(2000), Mib(10), 0, 1, half),
             (1, MilliCores(2000), Mib(10), 1, 1, half),
+            (1, MilliCores(2000), Mib(10), 0, 1, half),
         ]
     );
 }
