@@ -32,8 +32,17 @@ pub enum Simulate {
     /// Repeat the published GPU-sharing experiment (USENIX ATC'23)
     #[command(after_help = YARDSTICK_HELP)]
     Yardstick(Yardstick),
+    /// Print a trace's mix of jobs, for `--mix`
+    #[command(after_help = "Example:\n  crater simulate mix --data traces/openb --trace default > mix.json")]
+    Mix(Mix),
+    /// Place every trace with the mix of every other one
+    #[command(after_help = MIXES_HELP)]
+    Mixes(Mixes),
     /// Print the published table beside ours: 6 policies on every trace in the folder
     Table(Table),
+    /// Measure how long pods wait while others come and go for ever, policy beside policy
+    #[command(after_help = STEADY_HELP)]
+    Steady(Steady),
     /// Play scenario files and check what they expect
     #[command(
         after_help = "Example:\n  crater simulate scenario tests/scenarios\n\nThe format: docs/scenarios.md"
@@ -49,7 +58,21 @@ const DEMO_HELP: &str = "Examples:
 const YARDSTICK_HELP: &str = "Examples:
   crater simulate yardstick --data traces/openb --trace default --policy fgd --seeds 42-51
   crater simulate yardstick --data traces/openb --trace multigpu50 --policy my-policy.wasm --format json
+  crater simulate yardstick --data traces/openb --policy shadow-price --policy-config '{\"profile\":\"fill\"}'
+  crater simulate yardstick --data traces/openb --policy shadow-price --mix none --learn 10
 The traces: cluster-trace-gpu-v2023 of Alibaba's clusterdata, in CSV files.";
+
+const STEADY_HELP: &str = "Examples:
+  crater simulate steady --data traces/openb --load 80,90 --policy bestfit --policy fgd
+  crater simulate steady --data traces/openb --trace all --seeds 42-46 --jobs 8 --format json > runs.jsonl
+  crater simulate steady --from runs.jsonl --html waits.html --markdown waits.md
+  crater simulate steady --data traces/openb --trace default --policy fgd --policy 'fgd={\"cover\":90}' --from runs.jsonl
+JSON is one line a run, so that files of many calls can be put together with cat.";
+
+const MIXES_HELP: &str = "Examples:
+  crater simulate mixes --data traces/openb --policy-config '{\"profile\":\"fill\"}' --seeds 42-44
+  crater simulate mixes --data traces/openb --learn
+A row is a trace that is played, a column the trace whose mix the policy was given.";
 
 /// Where output goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -110,6 +133,12 @@ pub struct Yardstick {
     /// The policy's configuration
     #[arg(long, value_name = "JSON", default_value = "{}")]
     pub policy_config: String,
+    /// What the policy knows of the workload beforehand: `trace`, `none`, the mix of another trace, or a file as `simulate mix` prints it
+    #[arg(long, value_name = "trace|none|trace=NAME|FILE", default_value = "trace")]
+    pub mix: String,
+    /// Learn the mix from what arrives, until so many percent of the cluster's GPU were asked for; what is known beforehand counts as 500 jobs
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "1000")]
+    pub learn: Option<f64>,
     /// Seeds, one or a range
     #[arg(long, value_name = "A-B", default_value = "42-51")]
     pub seeds: String,
@@ -122,6 +151,49 @@ pub struct Yardstick {
     /// Also write a page with plots
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+    /// Output
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// `simulate mix`.
+#[derive(Debug, Args)]
+pub struct Mix {
+    /// Folder with the published traces [env: `CRATER_TRACES`]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Trace in that folder
+    #[arg(long, value_name = "NAME", default_value = "default")]
+    pub trace: String,
+}
+
+/// `simulate mixes`.
+#[derive(Debug, Args)]
+pub struct Mixes {
+    /// Folder with the published traces [env: `CRATER_TRACES`]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Traces; all in the folder without it
+    #[arg(long, value_name = "NAME")]
+    pub trace: Vec<String>,
+    /// Policy
+    #[arg(long, value_name = "NAME|FILE.wasm", default_value = "shadow-price")]
+    pub policy: String,
+    /// The policy's configuration
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub policy_config: String,
+    /// Policy to compare with, which is told of each trace's own mix
+    #[arg(long, value_name = "NAME|FILE.wasm", default_value = "bestfit")]
+    pub beside: String,
+    /// Go on learning from what arrives; see `simulate yardstick`
+    #[arg(long, value_name = "PERCENT", num_args = 0..=1, default_missing_value = "1000")]
+    pub learn: Option<f64>,
+    /// Seeds, one or a range
+    #[arg(long, value_name = "A-B", default_value = "42-44")]
+    pub seeds: String,
+    /// Threads, one a seed
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: u16,
     /// Output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
@@ -148,6 +220,47 @@ pub struct Table {
     /// Also write it as a page in Markdown
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
+}
+
+/// `simulate steady`.
+#[derive(Debug, Args)]
+pub struct Steady {
+    /// Folder with the published traces [env: `CRATER_TRACES`]
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Traces in that folder, or all [default: default; with --from none]
+    #[arg(long, value_name = "NAME,NAME", value_delimiter = ',')]
+    pub trace: Vec<String>,
+    /// Offered loads in percent of the cluster's GPU
+    #[arg(long, value_name = "PERCENT,PERCENT", value_delimiter = ',', default_values_t = [70, 80, 90, 95], value_parser = clap::value_parser!(u32).range(1..=200))]
+    pub load: Vec<u32>,
+    /// Policy, a built-in name or a component, with a configuration; may be repeated
+    #[arg(long, value_name = "NAME[=JSON]", default_values = ["bestfit", "fgd"])]
+    pub policy: Vec<String>,
+    /// The policy whose waits are subtracted from the others', seed by seed
+    #[arg(long, value_name = "NAME[=JSON]", default_value = "fgd")]
+    pub against: String,
+    /// Seeds, one or a range; each policy sees the same arrivals
+    #[arg(long, value_name = "A-B", default_value = "42-44")]
+    pub seeds: String,
+    /// Arrivals to measure in each run
+    #[arg(long, value_name = "N", default_value_t = 200_000, value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
+    pub arrivals: u64,
+    /// Threads, one a run
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub jobs: u16,
+    /// Earlier runs, as --format json printed them: shown too and not run again; may be repeated
+    #[arg(long, value_name = "FILE")]
+    pub from: Vec<PathBuf>,
+    /// Also write a page with plots
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Also write a page in Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Output: tables over the seeds, or a line of JSON for each run
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
 }
 
 /// `simulate scenario`.

@@ -82,10 +82,20 @@ impl Loader {
         config: &str,
         facts: &Values,
     ) -> anyhow::Result<Arc<Configured>> {
+        self.configure(&self.load(name)?, config, facts)
+    }
+
+    /// Prepares and configures a component.
+    pub fn configure(
+        &self,
+        loaded: &Loaded,
+        config: &str,
+        facts: &Values,
+    ) -> anyhow::Result<Arc<Configured>> {
         let strings = self.strings.clone();
         let setting = Setting { config, facts, strings, limits: Some(self.patient()) };
-        let configured = self.load(name)?.configure(&setting);
-        let configured = configured.with_context(|| format!("policy {name}"));
+        let configured = loaded.configure(&setting);
+        let configured = configured.with_context(|| format!("policy {}", loaded.manifest().name));
         Ok(Arc::new(configured.map_err(input)?))
     }
 }

@@ -5,6 +5,7 @@
 mod cli;
 mod exit;
 mod loader;
+mod mix;
 mod policy;
 mod progress;
 mod simulate;

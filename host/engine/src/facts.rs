@@ -6,25 +6,34 @@ use crate::state::State;
 use crate::strings::Strings;
 use crater_model::columns as c;
 use crater_model::{Mib, MilliCards, MilliCores};
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// One shape of job and how often it was asked for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// One shape of job and how often it was asked for. Serialised, each amount
+/// says its unit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct MixShape {
     /// Times.
     pub weight: u64,
     /// CPU.
+    #[serde(rename = "cpu_milli", default)]
     pub cpu: MilliCores,
     /// Memory.
+    #[serde(rename = "memory_mib", default)]
     pub memory: Mib,
     /// Cards.
+    #[serde(default)]
     pub cards: u64,
     /// Share asked of each.
+    #[serde(rename = "card_milli", default)]
     pub milli: MilliCards,
     /// Memory asked of each; none in proportion.
+    #[serde(rename = "card_memory_mib", default)]
     pub card_memory: Mib,
     /// Card models it may use; empty for any.
+    #[serde(default)]
     pub models: Vec<Arc<str>>,
 }
 

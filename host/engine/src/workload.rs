@@ -74,7 +74,8 @@ impl Learner {
         let all: u128 = prior.iter().map(|s| u128::from(s.weight)).sum();
         let jobs = u128::from(jobs).min(all) * u128::from(PART);
         for shape in prior {
-            let Some(weight) = (u128::from(shape.weight) * jobs).checked_div(all) else { continue };
+            // Rounded up: together they count as no fewer jobs than was said.
+            let weight = (u128::from(shape.weight) * jobs).div_ceil(all.max(1));
             let key = Key {
                 cpu: shape.cpu,
                 cards: shape.cards,

@@ -5,6 +5,7 @@ pub mod live;
 pub mod random;
 pub mod report;
 pub mod scenario;
+pub mod steady;
 pub mod trace;
 pub mod world;
 pub mod yardstick;

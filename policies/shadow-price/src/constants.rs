@@ -54,19 +54,9 @@ impl Constants {
         let least = (milli("cores-least", 10_000, 300)?, milli("cores-least-part", 10_000, 400)?);
         let scarcity = (milli("scarcity", 100_000, 4000)?, milli("scarcity-from", 10_000, 500)?);
         let several_for_all = settings.flag("several-for-all", profile == 0)?;
-        let minimum = i64::from(settings.int("minimum", 1..=1_000_000, 500)?);
+        let minimum = i64::from(settings.int("minimum", 1..=1_000_000, 250)?);
         settings.end()?;
-        Ok(Self {
-            waste,
-            open,
-            usual,
-            least,
-            scarcity,
-            several,
-            several_for_all,
-            drain,
-            minimum,
-        })
+        Ok(Self { waste, open, usual, least, scarcity, several, several_for_all, drain, minimum })
     }
 }
 

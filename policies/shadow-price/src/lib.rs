@@ -29,7 +29,9 @@
 //! allows. Sizes are rounded up and free shares down to ten thousandths of a
 //! card; what lies between is stranded.
 //!
-//! With fewer jobs in the mix than `minimum` it is bestfit.
+//! While the mix has seen fewer jobs than `minimum`, a neutral one stands in for
+//! it: quarters, halves, whole cards and whole nodes, with the cores that the
+//! cluster has.
 
 mod constants;
 mod mix;
@@ -59,8 +61,7 @@ type Bound = (f64, Vec<i32>);
 #[derive(Clone, Debug)]
 pub struct ShadowPrice {
     constants: Constants,
-    /// By string id of the model; the one for all others, id 0, last. Empty
-    /// without a mix.
+    /// By string id of the model; the one for all others, id 0, last.
     models: Vec<(i32, Of)>,
     /// Memory of a card by string id of its model.
     sizes: Vec<(i32, i32)>,
@@ -214,7 +215,8 @@ impl ShadowPrice {
         let cores = |gpu: i32, cpu: i32| {
             let (gpu, cpu) = (f64::from(gpu) / 1000.0, f64::from(cpu));
             let lack = |feeds: f64| (gpu - cpu * feeds).max(0.0);
-            self.constants.usual.0 * lack(self.feeds.0) + self.constants.least.0 * lack(self.feeds.1)
+            self.constants.usual.0 * lack(self.feeds.0)
+                + self.constants.least.0 * lack(self.feeds.1)
         };
         let mut score = effect.gain + cores(gpu, cpu) - cores(gpu_left, left);
         if ask.cards > 0 || self.constants.several_for_all {
@@ -232,46 +234,31 @@ impl ShadowPrice {
         };
         Score::on((score * 1e6).round() as i32, effect.mask)
     }
-
-    /// Without a mix: least left over of 128 cores and 8 cards, as bestfit.
-    #[inline]
-    fn bestfit(job: &Job, ask: &Ask, node: &Node) -> Score {
-        let cards = Cards::of(node);
-        let free: i64 = cards.share.iter().map(|free| i64::from(*free)).sum();
-        let first = node.fitting(ask).next().map_or(0, |card| cards.at(card).2);
-        let asked = if ask.cards == 0 { 0 } else { i64::from(ask.milli_on(first)) };
-        let gpu = free - asked * ask.cards as i64;
-        let cpu = i64::from(node.get(NODE_CPU_FREE)) - i64::from(job.get(JOB_CPU));
-        Score::from((-cpu - 16 * gpu).clamp(i64::from(i32::MIN), 0) as i32)
-    }
 }
 
 impl Policy for ShadowPrice {
     fn prepare(config: &str, facts: &Facts) -> Result<Vec<u8>, String> {
-        Constants::read(config)?;
-        Ok(Prepared::new(facts).to_text().into_bytes())
+        let minimum = Constants::read(config)?.minimum;
+        Ok(Prepared::new(facts, minimum).to_text().into_bytes())
     }
 
     fn configure(config: &str, prepared: &[u8]) -> Result<Self, String> {
         let constants = Constants::read(config)?;
         let text = std::str::from_utf8(prepared).map_err(|_| "the prepared tables are not text")?;
-        let prepared = Prepared::from_text(text)?;
-        let mut rule = Self {
-            constants,
-            models: vec![],
-            sizes: vec![],
-            bounds: vec![],
-            feeds: (0.0, 0.0),
+        let prepared = match text {
+            "" => Prepared::new(&Facts::new(&[]), constants.minimum),
+            text => Prepared::from_text(text)?,
         };
-        if prepared.jobs < constants.minimum || prepared.tables.is_empty() {
+        if prepared.jobs < constants.minimum {
             crater_sdk::log!(
                 Warning,
-                "the mix has seen {} jobs, fewer than {}: deciding as bestfit until then",
+                "the mix has seen {} jobs, fewer than {}: a neutral one stands in for it",
                 prepared.jobs,
                 constants.minimum
             );
-            return Ok(rule);
         }
+        let mut rule =
+            Self { constants, models: vec![], sizes: vec![], bounds: vec![], feeds: (0.0, 0.0) };
         for model in &prepared.models {
             let Some(tables) = prepared.tables.get(model.table) else { continue };
             let room = Room::new(&prepared.several, &model.name);
@@ -285,7 +272,8 @@ impl Policy for ShadowPrice {
         }
         let cores = prepared.cores as f64;
         // Where the mix asks for no cores, none are lacking.
-        let feeds = |part: f64| if cores * part > 0.0 { 1.0 / (cores * part) } else { f64::INFINITY };
+        let feeds =
+            |part: f64| if cores * part > 0.0 { 1.0 / (cores * part) } else { f64::INFINITY };
         rule.feeds = (feeds(constants.usual.1), feeds(constants.least.1));
         Ok(rule)
     }
@@ -295,7 +283,7 @@ impl Policy for ShadowPrice {
         let model = node.card_column(CARD_MODEL).first().copied().unwrap_or(0);
         match self.of(model) {
             Some(of) => self.node(of, job, &ask, node),
-            None => Self::bestfit(job, &ask, node),
+            None => Score::default(),
         }
     }
 
@@ -312,7 +300,7 @@ impl Policy for ShadowPrice {
             last = Some((model, of));
             out.push(match of {
                 Some(of) => self.node(of, job, &ask, &node),
-                None => Self::bestfit(job, &ask, &node),
+                None => Score::default(),
             });
         }
     }

@@ -91,19 +91,21 @@ fn millionths(part: f64) -> i32 {
 }
 
 impl Prepared {
-    /// From the facts. Without a mix there is nothing but the number of jobs.
-    pub fn new(facts: &Facts) -> Self {
-        let shapes: Vec<Shape> = facts.shapes().filter(|s| s.weight > 0).collect();
+    /// From the facts. While the mix has seen fewer jobs than `minimum`, a
+    /// neutral one stands in for it.
+    pub fn new(facts: &Facts, minimum: i64) -> Self {
+        let mut shapes: Vec<Shape> = facts.shapes().filter(|s| s.weight > 0).collect();
         let classes: Vec<Class> = facts.classes().collect();
         let jobs = shapes.iter().map(|s| i64::from(s.weight)).sum();
+        let gpu_asked = shapes.iter().any(|s| s.cards > 0);
+        if jobs < minimum || !gpu_asked {
+            shapes = neutral(&classes);
+        }
         let size = mean_size(&classes);
         let total: i64 = shapes.iter().map(|s| gpu(s, size)).sum();
         let mut prepared = Self { jobs, ..Self::default() };
-        if total == 0 {
-            return prepared;
-        }
         let cpu: i64 = shapes.iter().map(|s| i64::from(s.cpu) * i64::from(s.weight)).sum();
-        prepared.cores = cpu.saturating_mul(1000) / total;
+        prepared.cores = cpu.saturating_mul(1000).checked_div(total).unwrap_or(0);
         let mut known: Vec<(i32, i32)> = Vec::new();
         let sized = classes.iter().map(|class| (class.model, class.card_mib));
         for model in sized.chain(shapes.iter().flat_map(|s| s.models).map(|id| (*id, 0))) {
@@ -121,14 +123,17 @@ impl Prepared {
             prepared.models.push(Model { name: strings::text(id), mib, table });
         }
         let column = |table: &Table| table.iter().map(|value| millionths(*value)).collect();
+        // The last is that of the model without a name, for which most jobs are.
+        let near = demands.last().map(|demand| demand.prices(None));
         let tables = |demand: &Demand| Tables {
-            prices: column(&demand.prices()),
+            prices: column(&demand.prices(near.as_ref()).table),
             waste: column(&demand.waste()),
         };
         prepared.tables = demands.iter().map(tables).collect();
         let names = |ids: &[i32]| ids.iter().map(|id| strings::text(*id)).collect::<Vec<_>>();
         for shape in shapes.iter().filter(|s| s.cards > 0 && !s.models.is_empty()) {
-            let (models, part) = (names(shape.models), millionths(gpu(shape, size) as f64 / total as f64));
+            let (models, part) =
+                (names(shape.models), millionths(gpu(shape, size) as f64 / total as f64));
             match prepared.bounds.iter_mut().find(|b| b.models == models) {
                 Some(bound) => bound.part += part,
                 None => prepared.bounds.push(Bound { part, models }),
@@ -136,7 +141,8 @@ impl Prepared {
         }
         let cluster: i64 = classes.iter().map(|c| i64::from(c.nodes) * i64::from(c.cards)).sum();
         for shape in shapes.iter().filter(|s| s.cards > 1) {
-            let holds = |class: &&Class| shape.models.is_empty() || shape.models.contains(&class.model);
+            let holds =
+                |class: &&Class| shape.models.is_empty() || shape.models.contains(&class.model);
             let room: i64 = classes.iter().filter(holds).map(|class| room(shape, class)).sum();
             if room > 0 {
                 let part = gpu(shape, size) as f64 / total as f64;
@@ -150,6 +156,30 @@ impl Prepared {
         }
         prepared
     }
+}
+
+/// What stands in for a mix that is not known: as much GPU asked for in
+/// quarters, halves, whole cards, pairs and so on up to all cards of a node,
+/// with half of the cores that the cluster has for them.
+fn neutral(classes: &[Class]) -> Vec<Shape<'static>> {
+    let all = |of: fn(&Class) -> i32| -> i64 {
+        let with_cards = classes.iter().filter(|class| class.cards > 0);
+        with_cards.map(|class| i64::from(class.nodes) * i64::from(of(class))).sum()
+    };
+    let cores = all(|class| class.cpu).checked_div(all(|class| class.cards)).unwrap_or(0);
+    let largest = classes.iter().map(|class| class.cards).max().unwrap_or(0).max(1);
+    let shape = |cards, card_milli| {
+        let gpu = i64::from(cards) * i64::from(card_milli);
+        let cpu = (cores * gpu / 2000).min(i64::from(i32::MAX)) as i32;
+        // Jobs of each sort ask for as much GPU together.
+        let weight = (i64::from(largest) * 1_000_000 / gpu) as i32;
+        Shape { weight, cpu, memory: 0, cards, card_milli, card_mib: 0, models: &[] }
+    };
+    let mut shapes = vec![shape(1, 250), shape(1, 500)];
+    let doubles = std::iter::successors(Some(1), |cards| Some(cards * 2));
+    shapes.extend(doubles.take_while(|cards| *cards < largest).map(|cards| shape(cards, 1000)));
+    shapes.push(shape(largest, 1000));
+    shapes
 }
 
 /// The mean memory of the cluster's cards, for shapes that name no model.
@@ -170,10 +200,11 @@ fn room(shape: &Shape, class: &Class) -> i64 {
 /// What the jobs that may use a model ask of its cards.
 fn demand(shapes: &[Shape], model: i32, mib: i32) -> Demand {
     let mut demand = Demand::default();
-    let add = |to: &mut Vec<(usize, f64)>, size, amount| match to.iter_mut().find(|(s, _)| *s == size) {
-        Some((_, sum)) => *sum += amount,
-        None => to.push((size, amount)),
-    };
+    let add =
+        |to: &mut Vec<(usize, f64)>, size, amount| match to.iter_mut().find(|(s, _)| *s == size) {
+            Some((_, sum)) => *sum += amount,
+            None => to.push((size, amount)),
+        };
     let mut all = 0.0;
     for shape in shapes {
         let weight = f64::from(shape.weight);

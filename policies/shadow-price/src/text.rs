@@ -42,14 +42,12 @@ impl Prepared {
         text
     }
 
-    /// What `to_text` wrote; nothing means that nothing is known.
+    /// What `to_text` wrote.
     pub fn from_text(text: &str) -> Result<Self, String> {
         let mut lines = text.lines();
         let mut prepared = Self::default();
-        match lines.next() {
-            None => return Ok(prepared),
-            Some(HEAD) => {}
-            Some(_) => return Err("the prepared tables are not this policy's".into()),
+        if lines.next() != Some(HEAD) {
+            return Err("the prepared tables are not this policy's".into());
         }
         for line in lines {
             prepared.line(line).ok_or_else(|| {

@@ -4,6 +4,7 @@
 
 mod grid;
 mod pairs;
+mod tables;
 
 use crater_engine::Strings;
 use crater_policy::Runtime;
@@ -23,6 +24,9 @@ fn main() {
     let all = what == "all";
     if all || what == "pairs" {
         pairs::run(&runtime, &strings);
+    }
+    if all || what == "tables" {
+        tables::run(&runtime, &strings);
     }
     if all || what == "grid" {
         grid::run(&runtime, &strings);

@@ -32,7 +32,12 @@ pub fn run(runtime: &Runtime, strings: &Arc<Strings>) {
         "{:<10} {:<16} {:>12} {:>12} {:>8}",
         "policy", "cache", "native 1/s", "Wasm 1/s", "ratio"
     );
-    for guest in [crater_policy_fgd::native(), crater_policy_bestfit::native()] {
+    let guests = [
+        crater_policy_fgd::native(),
+        crater_policy_bestfit::native(),
+        crater_policy_shadow_price::native(),
+    ];
+    for guest in guests {
         for cached in [false, true] {
             compare(runtime, strings, &yardstick, &guest, cached);
         }

@@ -1,7 +1,9 @@
 //! `crater simulate`.
 
 mod demo;
+mod mixes;
 mod scenario;
+mod steady;
 mod table;
 mod yardstick;
 
@@ -17,7 +19,10 @@ pub fn run(command: Simulate) -> anyhow::Result<()> {
     match command {
         Simulate::Demo(args) => demo::run(&args),
         Simulate::Yardstick(args) => yardstick::run(&args),
+        Simulate::Mix(args) => mixes::print(&args),
+        Simulate::Mixes(args) => mixes::run(&args),
         Simulate::Table(args) => table::run(&args),
+        Simulate::Steady(args) => steady::run(&args),
         Simulate::Scenario(args) => scenario::run(&args),
     }
 }

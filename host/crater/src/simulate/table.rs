@@ -57,6 +57,7 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
                 seeds: seeds.clone(),
                 jobs: usize::from(args.jobs),
                 no_cache: false,
+                known: None,
             };
             entries.push(entry(&experiment(&loader, &trace, &plan)?)?);
         }

@@ -4,9 +4,9 @@ use super::{seeds, width, write_page};
 use crate::cli::{Format, Yardstick as Args};
 use crate::exit::input;
 use crate::loader::{Loader, config};
+use crate::mix::{Known, Teacher, known};
 use crate::progress;
-use crater_engine::facts::facts;
-use crater_engine::{Decider, Policy, Strings};
+use crater_engine::{Decider, Strings};
 use crater_sim::report::{Axis, Cell, Chart, Report, Series, Table, Text};
 use crater_sim::trace::{Trace, traces_dir};
 use crater_sim::yardstick::{Point, Run, Yardstick, mean};
@@ -44,6 +44,8 @@ pub struct Plan<'a> {
     pub jobs: usize,
     /// Ask about every node each time.
     pub no_cache: bool,
+    /// What the policy knows of the workload; the trace's own mix without it.
+    pub known: Option<Known>,
 }
 
 /// Runs the command.
@@ -53,12 +55,14 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let traces = traces_dir(args.data.clone()).map_err(input)?;
     let trace = traces.openb(&args.trace).map_err(input)?;
     let loader = Loader::new(Arc::new(Strings::default()))?;
+    let known = known(&args.mix, args.learn, &traces, &trace)?;
     let plan = Plan {
         policy: &args.policy,
         config: &args.policy_config,
         seeds,
         jobs: usize::from(args.jobs),
         no_cache: args.no_cache,
+        known: Some(known),
     };
     let result = experiment(&loader, &trace, &plan)?;
     if let Some(path) = &args.html {
@@ -75,10 +79,12 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
 pub fn experiment(loader: &Loader, trace: &Trace, plan: &Plan<'_>) -> anyhow::Result<Outcome> {
     let yardstick = Yardstick::new(trace, loader.strings().clone())?;
     let empty = yardstick.cluster(plan.seeds[0])?;
-    let facts = facts(&yardstick.mix(), empty.state());
-    let policy = loader.policy(plan.policy, plan.config, &facts)?;
-    let digest = policy.digest();
-    let policy: Arc<dyn Policy> = policy;
+    let own = || Known { shapes: yardstick.mix(), learn: None };
+    let known = plan.known.clone().unwrap_or_else(own);
+    let loaded = loader.load(plan.policy)?;
+    let teacher = || Teacher::new(loader, &loaded, plan.config, &known);
+    let first = teacher().first(&known, empty.state())?;
+    let digest = first.digest();
     let arrivals = 13 * trace.pods.len() as u64 / 10;
     let bar = progress::bar(
         plan.seeds.len() as u64 * arrivals,
@@ -96,13 +102,25 @@ pub fn experiment(loader: &Loader, trace: &Trace, plan: &Plan<'_>) -> anyhow::Re
                         if plan.no_cache { Decider::forgetful() } else { Decider::default() };
                     let start = Instant::now();
                     let mut steps = 0;
-                    let run = yardstick.run(*seed, Some(policy.clone()), decider, &mut || {
+                    let mut teacher = teacher();
+                    let mut failed = None;
+                    let run = yardstick.conduct(*seed, decider, &mut |moment| {
                         steps += 1;
                         if steps % 256 == 0 {
                             bar.inc(256);
                         }
+                        if steps == 1 {
+                            return Some(first.clone());
+                        }
+                        teacher.next(&moment).unwrap_or_else(|error| {
+                            failed.get_or_insert(error);
+                            None
+                        })
                     });
-                    let done = run.map(|run| (i, run, start.elapsed())).map_err(Into::into);
+                    let done = match failed {
+                        Some(error) => Err(error),
+                        None => run.map(|run| (i, run, start.elapsed())).map_err(Into::into),
+                    };
                     if let Ok(mut results) = results.lock() {
                         results.push(done);
                     }

@@ -89,6 +89,8 @@ pub struct Moment<'a> {
     /// Arrived GPU share in percent of the cluster's cards, the pod that comes
     /// not included.
     pub arrived_pct: f64,
+    /// The pods that arrived so far, in order.
+    pub arrived: &'a [Pod],
     /// Whoever decides, to be warmed for a new policy.
     pub decider: &'a mut Decider,
 }
@@ -179,7 +181,8 @@ impl<'a> Yardstick<'a> {
             let now = Time::from_secs(i as u64 + 1);
             let percent = |part: u64| part as f64 * 100.0 / total as f64;
             let (state, arrived_pct) = (ledger.state(), percent(arrived));
-            let moment = Moment { state, now, arrived_pct, decider: &mut decider };
+            let moment =
+                Moment { state, now, arrived_pct, arrived: &arrivals[..i], decider: &mut decider };
             if let Some(policy) = conductor(moment) {
                 policies.insert(queue.clone(), policy);
             }
