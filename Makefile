@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup compilers policies build demo test lint bench yardstick clean
+.PHONY: help setup compilers policies build demo test lint bench yardstick kubernetes clean
 
 # Recipes find cargo and the tools of set-up through this.
 ENV := . scripts/env.sh &&
@@ -39,6 +39,8 @@ demo: build ## watch a simulated cluster at work
 test: setup policies ## every check and every test
 	@echo '== lint'
 	@$(ENV) cargo xtask lint
+	@echo '== control plane'
+	@$(ENV) cargo xtask kubernetes
 	@echo '== tests'
 	@$(ENV) cargo nextest run --release --workspace
 
@@ -54,6 +56,13 @@ bench: policies ## measure decisions and policies
 yardstick: build ## repeat the published table: docs/yardstick.md; needs the traces
 	@echo '== yardstick'
 	@$(CRATER) simulate table $(if $(TRACES),--data '$(TRACES)') --markdown docs/yardstick.md $(ARGS)
+
+kubernetes: build ## measure and try on a real API server: docs/kubernetes.md
+	@echo '== kubernetes'
+	@$(ENV) cargo xtask kubernetes
+	@$(ENV) cargo run --release --quiet --package crater-kubernetes -- measure
+	@$(ENV) cargo run --release --quiet --package crater-kubernetes -- faults
+	@$(ENV) cargo run --release --quiet --package crater-kubernetes -- faults 30 heedless
 
 clean: ## remove what was built; the tools in .tools stay
 	rm -rf target

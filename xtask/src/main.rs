@@ -4,6 +4,7 @@
 mod command;
 mod contract;
 mod guest_toolchain;
+mod kubernetes;
 mod lint;
 mod policies;
 mod setup;
@@ -18,6 +19,7 @@ cargo xtask <task>
 
   setup [--build]     install what building and testing need, where it is missing
   policies            build every policy as a component into target/policies
+  kubernetes          build a control plane for tests into the user's cache
   lint                formatting, clippy, licences, the crate graph, generated files
   contract [--check]  write the constants and docs/contract.md from wit/
 ";
@@ -41,6 +43,7 @@ fn task(words: &[&str]) -> Result<()> {
         ["setup", "--build"] => setup::for_build(&root)?,
         ["setup"] => setup::run_all(&root)?,
         ["policies"] => policies::build(&root)?,
+        ["kubernetes"] => kubernetes::run(&root),
         ["lint"] => lint::run_all(&root)?,
         ["contract"] => contract::run(&root, false)?,
         ["contract", "--check"] => contract::run(&root, true)?,

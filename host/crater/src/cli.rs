@@ -1,5 +1,6 @@
 //! The command line.
 
+use crate::client::args as client;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
@@ -21,6 +22,54 @@ pub enum Command {
     /// Look at policies
     #[command(subcommand)]
     Policy(PolicyCommand),
+    /// Schedule a cluster
+    #[command(
+        after_help = "Example:\n  crater serve --cluster kubernetes --kubeconfig ~/.kube/config"
+    )]
+    Serve(Box<Serve>),
+    /// Submit jobs, look at them, change and end them
+    Job(client::Of<client::JobCommand>),
+    /// Look at queues and change them
+    Queue(client::Of<client::QueueCommand>),
+    /// Look at quotas and change them
+    Quota(client::Of<client::QuotaCommand>),
+    /// Departments, projects and persons
+    Tenant(client::Of<client::TenantCommand>),
+    /// The cluster as a whole
+    Cluster(client::Of<client::ClusterCommand>),
+    /// Machines
+    Node(client::Of<client::NodeCommand>),
+    /// Access tokens
+    Token(client::Of<client::TokenCommand>),
+    /// The server and token that commands use
+    #[command(subcommand)]
+    Config(client::ConfigCommand),
+    /// Print a script that completes commands in a shell
+    #[command(after_help = "Example:\n  crater completion bash > ~/.local/share/bash-completion/completions/crater")]
+    Completion(client::Completion),
+}
+
+/// What is scheduled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cluster {
+    /// Machines that are declared in the configuration and exist only here
+    Simulated,
+    /// Pods of a Kubernetes cluster that name this scheduler
+    Kubernetes,
+}
+
+/// `serve`.
+#[derive(Debug, Args)]
+pub struct Serve {
+    /// Where the machines are
+    #[arg(long, value_enum, default_value_t = Cluster::Simulated)]
+    pub cluster: Cluster,
+    /// For the embedded system
+    #[command(flatten)]
+    pub embedded: crate::serve::Embedded,
+    /// For Kubernetes
+    #[command(flatten)]
+    pub kubernetes: crate::kubernetes::Kubernetes,
 }
 
 /// Simulations.
@@ -284,6 +333,9 @@ pub enum PolicyCommand {
         after_help = "Example:\n  crater policy check my-policy.wasm --config '{\"by\":\"nodes\"}'"
     )]
     Check(Check),
+    /// Show which policy is live in each queue of a server, and what was refused
+    #[command(after_help = "Example:\n  crater policy status -o wide")]
+    Status(client::Common),
 }
 
 /// `policy check`.

@@ -1,6 +1,7 @@
 //! How the binary ends: 0 well, 1 something did not hold or work, 2 what was
-//! given cannot be used.
+//! given cannot be used, 3 the server cannot be reached.
 
+use crate::client::Unreachable;
 use std::fmt;
 use std::process::ExitCode;
 
@@ -27,5 +28,9 @@ pub fn code(done: anyhow::Result<()>) -> ExitCode {
     let Err(error) = done else { return ExitCode::SUCCESS };
     let line = format!("{error:#}").replace('\n', " ");
     eprintln!("crater: {line}");
-    if error.is::<Input>() { ExitCode::from(2) } else { ExitCode::FAILURE }
+    match () {
+        () if error.is::<Input>() => ExitCode::from(2),
+        () if error.is::<Unreachable>() => ExitCode::from(3),
+        () => ExitCode::FAILURE,
+    }
 }

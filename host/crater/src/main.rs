@@ -3,11 +3,14 @@
 #![forbid(unsafe_code)]
 
 mod cli;
+mod client;
 mod exit;
+mod kubernetes;
 mod loader;
 mod mix;
 mod policy;
 mod progress;
+mod serve;
 mod simulate;
 
 use clap::Parser;
@@ -20,6 +23,11 @@ fn main() -> ExitCode {
     let done = match cli.command {
         cli::Command::Simulate(command) => simulate::run(command),
         cli::Command::Policy(command) => policy::run(&command),
+        cli::Command::Serve(command) => match command.cluster {
+            cli::Cluster::Simulated => serve::run(&command.embedded),
+            cli::Cluster::Kubernetes => kubernetes::run(&command.kubernetes),
+        },
+        command => client::run(&command),
     };
     exit::code(done)
 }

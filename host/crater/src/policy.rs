@@ -11,6 +11,7 @@ pub fn run(command: &PolicyCommand) -> anyhow::Result<()> {
     match command {
         PolicyCommand::List => list(),
         PolicyCommand::Check(args) => check(args),
+        PolicyCommand::Status(common) => crate::client::policy_status(common),
     }
 }
 

@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 const CHUNK: usize = 64;
 
-type Chunk<T> = Arc<Vec<Option<Arc<T>>>>;
+/// A chunk's number and what stands in it: something, or the chunk is not kept.
+type Chunk<T> = (usize, Arc<Vec<Option<Arc<T>>>>);
 
 /// A growing vector of optional things under ascending numbers. A clone costs
 /// one pointer; the first change after it copies the list of chunks and one
-/// chunk of 64 pointers, so writers pay for what they touch.
+/// chunk of 64 pointers, so writers pay for what they touch. Numbers under which
+/// nothing stands any more cost nothing once their whole chunk is empty.
 #[derive(Debug)]
 pub struct Cow<T> {
+    /// Ascending by number.
     chunks: Arc<Vec<Chunk<T>>>,
     len: usize,
 }
@@ -29,6 +32,11 @@ impl<T> Default for Cow<T> {
 }
 
 impl<T: Clone> Cow<T> {
+    /// Nothing, under numbers of which `len` were used.
+    pub fn with_len(len: usize) -> Self {
+        Self { len, ..Self::default() }
+    }
+
     /// One more than the greatest number ever used.
     pub fn len(&self) -> usize {
         self.len
@@ -39,31 +47,53 @@ impl<T: Clone> Cow<T> {
         self.len == 0
     }
 
+    /// Where the chunk of a number is, or where it would be.
+    fn find(&self, chunk: usize) -> Result<usize, usize> {
+        // As long as nothing before it was dropped, a chunk is at its number.
+        match self.chunks.get(chunk) {
+            Some((number, _)) if *number == chunk => Ok(chunk),
+            _ => self.chunks.binary_search_by_key(&chunk, |(number, _)| *number),
+        }
+    }
+
     /// What stands under a number.
     pub fn get(&self, at: usize) -> Option<&Arc<T>> {
-        self.chunks.get(at / CHUNK)?.get(at % CHUNK)?.as_ref()
+        let found = self.find(at / CHUNK).ok()?;
+        self.chunks[found].1[at % CHUNK].as_ref()
     }
 
     /// The same, to change it; copied first if a snapshot shares it.
     pub fn get_mut(&mut self, at: usize) -> Option<&mut T> {
         self.get(at)?;
-        let chunk = Arc::make_mut(&mut self.chunks).get_mut(at / CHUNK)?;
-        Arc::make_mut(chunk).get_mut(at % CHUNK)?.as_mut().map(Arc::make_mut)
+        let found = self.find(at / CHUNK).ok()?;
+        let (_, chunk) = Arc::make_mut(&mut self.chunks).get_mut(found)?;
+        Arc::make_mut(chunk)[at % CHUNK].as_mut().map(Arc::make_mut)
     }
 
     /// Puts something under a number, with gaps before it if need be.
     pub fn set(&mut self, at: usize, value: Option<Arc<T>>) {
-        let chunks = Arc::make_mut(&mut self.chunks);
-        while chunks.len() <= at / CHUNK {
-            chunks.push(Arc::new(vec![None; CHUNK]));
-        }
-        Arc::make_mut(&mut chunks[at / CHUNK])[at % CHUNK] = value;
         self.len = self.len.max(at + 1);
+        let found = match (self.find(at / CHUNK), &value) {
+            (Ok(found), _) => found,
+            (Err(_), None) => return,
+            (Err(found), Some(_)) => {
+                let chunk = (at / CHUNK, Arc::new(vec![None; CHUNK]));
+                Arc::make_mut(&mut self.chunks).insert(found, chunk);
+                found
+            }
+        };
+        let gone = value.is_none();
+        let chunks = Arc::make_mut(&mut self.chunks);
+        let chunk = Arc::make_mut(&mut chunks[found].1);
+        chunk[at % CHUNK] = value;
+        if gone && chunk.iter().all(Option::is_none) {
+            chunks.remove(found);
+        }
     }
 
     /// All that is there, with its number, ascending.
     pub fn iter(&self) -> impl Iterator<Item = (usize, &Arc<T>)> {
-        self.chunks.iter().enumerate().flat_map(|(c, chunk)| {
+        self.chunks.iter().flat_map(|(c, chunk)| {
             chunk
                 .iter()
                 .enumerate()
@@ -85,6 +115,11 @@ const LOG_CHUNK: usize = 1024;
 const LOG_CHUNKS: usize = 64;
 
 impl Changes {
+    /// None, after as many as `end` that are forgotten.
+    pub fn starting_at(end: u64) -> Self {
+        Self { start: end, ..Self::default() }
+    }
+
     /// Appends one.
     pub fn push(&mut self, what: u32) {
         let open = Arc::make_mut(&mut self.open);
@@ -130,6 +165,28 @@ mod tests {
         assert_eq!((b.get(70).map(|v| **v), b.get(3)), (Some(1), None));
         assert_eq!(a.iter().map(|(i, v)| (i, **v)).collect::<Vec<_>>(), [(3, 9), (70, 2)]);
         assert_eq!((a.len(), a.get(500)), (71, None));
+    }
+
+    #[test]
+    fn what_is_gone_costs_nothing_and_its_number_is_not_given_again() {
+        let mut a = Cow::default();
+        for at in 0..1000 {
+            a.set(at, Some(Arc::new(at)));
+        }
+        let b = a.clone();
+        for at in (0..1000).filter(|at| *at != 500) {
+            a.set(at, None);
+        }
+        assert_eq!((a.chunks.len(), a.len(), b.iter().count()), (1, 1000, 1000));
+        a.set(1000, Some(Arc::new(7)));
+        a.set(3, Some(Arc::new(9)));
+        *a.get_mut(500).unwrap() += 1;
+        a.set(2000, None);
+        assert_eq!(
+            a.iter().map(|(i, v)| (i, **v)).collect::<Vec<_>>(),
+            [(3, 9), (500, 501), (1000, 7)]
+        );
+        assert_eq!((a.chunks.len(), a.len(), a.get(64), a.get(5000)), (3, 2001, None, None));
     }
 
     #[test]

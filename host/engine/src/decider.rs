@@ -13,10 +13,11 @@ use crate::order::Order;
 use crate::overlay::Overlay;
 use crate::plan::{By, Member, Outcome, Placement, Plan, Record};
 use crate::policy::{Fault, Interface, Policy};
+use crate::quota::{Gate, shut};
 use crate::rows::{Asking, speaks_of_nodes, whole_table};
 use crate::shape::mix;
 use crate::state::{Job, Queue, State};
-use crater_model::{Digest, Fallback, JobUid, QueueName, Reasons, Share, Time};
+use crater_model::{Digest, Fallback, JobUid, QueueName, Reason, Reasons, Share, Time};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -36,6 +37,8 @@ pub struct Round<'a> {
     pub seed: u64,
     /// Most jobs to place.
     pub limit: usize,
+    /// Only this queue; all of them without.
+    pub queue: Option<&'a str>,
     /// The plan to decide again: its recorded faults are taken as they were,
     /// since a deadline depends on the machine's load.
     pub replay: Option<&'a Plan>,
@@ -44,7 +47,7 @@ pub struct Round<'a> {
 impl Round<'_> {
     /// A round without bounds.
     pub fn new(now: Time, seed: u64) -> Self {
-        Self { now, seed, limit: usize::MAX, replay: None }
+        Self { now, seed, limit: usize::MAX, queue: None, replay: None }
     }
 }
 
@@ -130,6 +133,9 @@ impl Decider {
         let mut overlay = Overlay::new(state, self.stamp);
         let mut queues: Vec<&Queue> =
             state.queues().values().filter(|q| !q.waiting.is_empty()).collect();
+        if let Some(only) = round.queue {
+            queues.retain(|queue| &*queue.spec.name == only);
+        }
         queues.sort_by_key(|q| std::cmp::Reverse(q.spec.priority));
         for queue in queues {
             let policy = policies.get(&queue.spec.name).map(|p| &**p);
@@ -220,6 +226,13 @@ impl Decider {
     ) {
         let state = overlay.base();
         let mut turn = Turn { queue, policy, fault: None, full: FxHashMap::default() };
+        if state.quotas().hold() {
+            let reasons = Arc::new(Reasons::quotas_unknown());
+            for waiting in queue.waiting.iter() {
+                plan.records.push(turn.waits(waiting.job, reasons.clone()));
+            }
+            return;
+        }
         if queue.spec.paused {
             let reasons = Arc::new(Reasons::of_job("the queue is paused"));
             for waiting in queue.waiting.iter() {
@@ -239,6 +252,10 @@ impl Decider {
             let Some(job) = state.job(uid) else { continue };
             if let Some(replay) = round.replay {
                 turn.fault = replay.record(uid).and_then(|r| r.fault.clone());
+            }
+            if let Some(reasons) = shut(overlay, job) {
+                plan.records.push(turn.waits(uid, reasons));
+                continue;
             }
             let record = self.decide_job(overlay, job, &mut turn, round, &mut plan.wake);
             if let Outcome::Placed(placement) = &record.outcome {
@@ -302,12 +319,26 @@ impl Decider {
     ) -> Result<Outcome, Fault> {
         let choice = Choice::Order(card_order(turn.queue.spec.fallback));
         let few = |members: &Members| (members.len() as u32) < job.spec.min_members;
-        let mut found = self.members(overlay, job, turn, policy, round, wake, record, choice)?;
+        let gate = Gate::of(overlay, job);
+        let mut found =
+            self.members(overlay, job, turn, policy, round, wake, record, choice, gate)?;
         if few(&found.0) && !found.0.is_empty() && shares_several_cards(job) {
             self.undo(overlay);
             record.answers = 0;
-            let choice = Choice::Roomiest;
-            found = self.members(overlay, job, turn, policy, round, wake, record, choice)?;
+            let (choice, gate) = (Choice::Roomiest, Gate::of(overlay, job));
+            found = self.members(overlay, job, turn, policy, round, wake, record, choice, gate)?;
+        }
+        let over = found.1.as_ref().and_then(|short| short.quota.clone());
+        if few(&found.0) && over.is_some() {
+            // The cards that its first members took may count for more than
+            // others that would do for all of them.
+            self.undo(overlay);
+            if let Some(gate) = Gate::of_gang(overlay, job, over) {
+                record.answers = 0;
+                let gate = Some(gate);
+                found =
+                    self.members(overlay, job, turn, policy, round, wake, record, choice, gate)?;
+            }
         }
         let (members, short) = found;
         if few(&members) {
@@ -333,10 +364,13 @@ impl Decider {
         wake: &mut Option<Time>,
         record: &mut Record,
         own: Choice,
+        mut gate: Option<Gate>,
     ) -> Result<(Members, Option<Arc<Reasons>>), Fault> {
         let mut members = Members::new();
         let mut short = None;
         while (members.len() as u32) < job.spec.members {
+            let narrowed = gate.as_ref().and_then(|g| g.narrowed.clone());
+            let job = narrowed.as_deref().unwrap_or(job);
             let member = members.len() as u32;
             let seed = mix(round.seed ^ mix(job.uid.0)).wrapping_add(u64::from(member));
             let asking = Asking { job, placed: member, now: round.now, seed };
@@ -356,21 +390,38 @@ impl Decider {
                 if let Some(secs) = found.1.later {
                     earlier(wake, round.now + Duration::from_secs(u64::from(secs)));
                 }
-                short = Some(found.0);
+                short = Some(match &gate {
+                    Some(gate) => gate.reasons(found.0),
+                    None => found.0,
+                });
                 break;
             };
             let choice = if top.mask == 0 { own } else { Choice::Mask(top.mask) };
             let charged = overlay
                 .get(top.slot)
-                .ok_or(crater_model::Reason::Cordoned)
+                .ok_or(Reason::Cordoned)
                 .and_then(|node| choose(node, &job.spec.request, choice).map(|h| (node.uid, h)))
                 .and_then(|(node, held)| {
+                    if let Some(gate) = &mut gate {
+                        let counts = gate.check(overlay, job, members.len(), top.slot, &held)?;
+                        gate.charge(overlay, job, counts);
+                    }
                     overlay.charge(top.slot, job.uid, job.owner, &held).map(|()| (node, held))
                 });
-            let Ok((node, held)) = charged else {
-                // `fits` and `choose` disagree only by a defect; the job waits.
-                short = Some(Arc::new(Reasons::of_job("the chosen node did not take the job")));
-                break;
+            let (node, held) = match (charged, &mut gate) {
+                (Ok(charged), _) => charged,
+                (Err(Reason::Quota(over)), Some(gate)) => {
+                    if gate.narrow(overlay, job, over) {
+                        continue;
+                    }
+                    short = Some(gate.reasons(Arc::default()));
+                    break;
+                }
+                (Err(_), _) => {
+                    // `fits` and `choose` disagree only by a defect; the job waits.
+                    short = Some(Arc::new(Reasons::of_job("the chosen node did not take the job")));
+                    break;
+                }
             };
             self.log.push(top.slot);
             members.push(Member { member, node, held });
@@ -503,7 +554,7 @@ fn earlier(wake: &mut Option<Time>, at: Time) {
 }
 
 fn gang_reasons(job: &Job, placed: usize, reasons: Arc<Reasons>) -> Arc<Reasons> {
-    if job.spec.members == 1 || placed == 0 {
+    if job.spec.members == 1 || placed == 0 || reasons.quota.is_some() {
         return reasons;
     }
     let (members, min) = (job.spec.members, job.spec.min_members);

@@ -2,13 +2,15 @@
 //! then applied; what was not journalled never happened.
 
 use crate::plan::{Placement, Plan};
-use crate::state::{ApplyError, State};
+use crate::quota::{Ask, Tentative, amounts};
+use crate::state::{ApplyError, Job, State};
 use crate::strings::Strings;
 use crater_model::event::Entry;
 use crater_model::{
-    Claim, ClaimState, ClaimUid, Digest, Event, FieldError, JobSpec, JobState, JobUid, NodeSpec,
-    NodeUid, QueueSpec, Reason, Time,
+    Claim, ClaimState, ClaimUid, Digest, Event, FieldError, JobChanges, JobSpec, JobState, JobUid,
+    NodeSpec, NodeUid, PlatformSpec, QueueSpec, Reason, TenantPath, TenantSpec, Time, Usage,
 };
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use thiserror::Error;
@@ -18,6 +20,13 @@ use thiserror::Error;
 pub trait Journal {
     /// Appends entries, all or none.
     fn append(&mut self, entries: &[Entry]) -> Result<(), JournalError>;
+
+    /// Is told that the last entry was applied, with the books after it and the
+    /// jobs that it concerned. For what a journal derives from the books; one
+    /// that fails here fails at the next `append`.
+    fn applied(&mut self, state: &State, entry: &Entry, jobs: &[JobUid]) {
+        let _ = (state, entry, jobs);
+    }
 }
 
 /// The journal could not take an entry.
@@ -110,6 +119,11 @@ impl<J: Journal> Ledger<J> {
         Ok(ledger)
     }
 
+    /// Goes on from books that were read back, in `journal`.
+    pub fn resume(journal: J, state: State) -> Self {
+        Self { state, journal }
+    }
+
     /// The books as they stand.
     pub fn state(&self) -> &State {
         &self.state
@@ -120,12 +134,21 @@ impl<J: Journal> Ledger<J> {
         &self.journal
     }
 
+
+    /// The journal, to sync or compact it.
+    pub fn journal_mut(&mut self) -> &mut J {
+        &mut self.journal
+    }
+
     /// Journals and applies a validated event.
     fn record(&mut self, at: Time, event: Event) -> Result<(), Refusal> {
         // Time never goes back in the journal, whatever the clock does.
         let entry = Entry { seq: self.state.seq + 1, at: at.max(self.state.at), event };
+        let jobs = concerned(&self.state, &entry.event);
         self.journal.append(std::slice::from_ref(&entry))?;
-        Ok(self.state.apply(&entry)?)
+        self.state.apply(&entry)?;
+        self.journal.applied(&self.state, &entry, &jobs);
+        Ok(())
     }
 
     /// A machine appears.
@@ -168,9 +191,67 @@ impl<J: Journal> Ledger<J> {
         self.record(at, Event::PolicySet { queue, digest })
     }
 
+    /// Makes or changes a tenant, its amounts rounded up to the steps of quotas.
+    /// A limit below what is used evicts nobody.
+    pub fn set_tenant(&mut self, at: Time, spec: TenantSpec) -> Result<(), Refusal> {
+        let spec = spec.rounded();
+        spec.check()?;
+        self.record(at, Event::TenantSet { spec: Arc::new(spec) })
+    }
+
+    /// Takes a tenant's quota and ceiling away; its jobs stay.
+    pub fn remove_tenant(&mut self, at: Time, path: &TenantPath) -> Result<(), Refusal> {
+        if !self.state.quotas().tenants().contains_key(path) {
+            return Err(Refusal::Unknown { what: "tenant", name: path.to_string() });
+        }
+        self.record(at, Event::TenantRemoved { path: path.clone() })
+    }
+
+    /// Says what holds for all tenants.
+    pub fn set_platform(&mut self, at: Time, spec: PlatformSpec) -> Result<(), Refusal> {
+        spec.check()?;
+        self.record(at, Event::PlatformSet { spec })
+    }
+
+    /// Refuses a priority above its tenant's ceiling.
+    fn below_ceiling(&self, spec: &JobSpec) -> Result<(), FieldError> {
+        match self.state.quotas().ceiling(&spec.tenant) {
+            Some((tenant, ceiling)) if spec.priority > ceiling => {
+                let expected = format!("at most {}, the ceiling of {tenant}", ceiling.0);
+                Err(FieldError::new("priority", &spec.priority.0.to_string(), expected))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Changes a job that is not over; `false` if that changes nothing.
+    pub fn update_job(
+        &mut self,
+        at: Time,
+        job: JobUid,
+        changes: JobChanges,
+    ) -> Result<bool, Refusal> {
+        let unknown = || Refusal::Unknown { what: "job", name: job.to_string() };
+        let known = self.state.job(job).ok_or_else(unknown)?;
+        if known.state.ended() {
+            return Err(Refusal::Over { job, state: known.state });
+        }
+        let changed = changes.of(&known.spec);
+        changed.check()?;
+        if changed.priority > known.spec.priority {
+            self.below_ceiling(&changed)?;
+        }
+        if changed == *known.spec {
+            return Ok(false);
+        }
+        self.record(at, Event::JobUpdated { job, changes })?;
+        Ok(true)
+    }
+
     /// Accepts a job.
     pub fn submit(&mut self, at: Time, spec: JobSpec) -> Result<JobUid, Refusal> {
         spec.check()?;
+        self.below_ceiling(&spec)?;
         if !self.state.queues().contains_key(&spec.queue) {
             return Err(Refusal::Unknown { what: "queue", name: spec.queue.to_string() });
         }
@@ -229,16 +310,39 @@ impl<J: Journal> Ledger<J> {
         Ok(true)
     }
 
+    /// Takes jobs off the books that hold nothing and ended before a moment,
+    /// and says how many. Their numbers are never given again. Costs a walk over
+    /// the jobs.
+    pub fn forget(&mut self, at: Time, ended_before: Time) -> Result<usize, Refusal> {
+        let old = |j: &&Arc<Job>| j.may_be_forgotten() && j.since < ended_before;
+        let jobs: Vec<_> = self.state.jobs().filter(old).map(|j| j.uid).collect();
+        let count = jobs.len();
+        if count > 0 {
+            self.record(at, Event::JobsForgotten { jobs })?;
+        }
+        Ok(count)
+    }
+
     /// Checks each placement against the books as they are now, whole gangs at
     /// a time, and charges those that still fit.
     pub fn commit(&mut self, at: Time, plan: &Plan) -> Result<Committed, Refusal> {
         let mut outcome = Committed::default();
         let mut tried = BTreeMap::new();
+        let mut quota = Tentative::default();
         let mut claims = vec![];
         for placement in &plan.placements {
-            match self.validate(placement, plan.placements.len() == 1, &mut tried) {
-                Ok(()) => self.claims_of(placement, &mut claims),
-                Err(reason) => outcome.stale.push((placement.job, reason)),
+            let valid = self
+                .within_quota(placement, &mut quota)
+                .and_then(|()| self.validate(placement, plan.placements.len() == 1, &mut tried));
+            match valid {
+                Ok(()) => {
+                    quota.settle();
+                    self.claims_of(placement, &mut claims);
+                }
+                Err(reason) => {
+                    quota.roll_back();
+                    outcome.stale.push((placement.job, reason));
+                }
             }
         }
         if !claims.is_empty() {
@@ -246,6 +350,29 @@ impl<J: Journal> Ledger<J> {
             self.record(at, Event::PlanCommitted { claims })?;
         }
         Ok(outcome)
+    }
+
+    /// Charges a placement to its tenants in `quota`, as far as there is one.
+    fn within_quota(&self, placement: &Placement, quota: &mut Tentative) -> Result<(), Reason> {
+        let quotas = self.state.quotas();
+        if quotas.hold() {
+            return Err(Reason::QuotasUnknown);
+        }
+        let owner = self.state.job(placement.job).ok_or(Reason::Deferred)?.owner;
+        if !quotas.binds(owner) {
+            return Ok(());
+        }
+        let mut before = Usage::default();
+        for (i, member) in placement.members.iter().enumerate() {
+            let node = self.state.node(member.node).ok_or(Reason::Cordoned)?;
+            let amounts = amounts(&member.held, &node.spec);
+            let together = (placement.members.len() - i) as u64;
+            let ask = Ask { owner, before: &before, member: &amounts, now: 1, together };
+            quota.check(quotas, &ask).map_err(|over| Reason::Quota(Arc::from(over)))?;
+            before.add(&amounts);
+            quota.charge(owner, amounts);
+        }
+        Ok(())
     }
 
     /// Charges a placement to copies of its nodes in `tried`, or leaves them
@@ -303,4 +430,35 @@ impl<J: Journal> Ledger<J> {
             });
         }
     }
+}
+
+/// The jobs whose state or claims an event may change, each once, by the books
+/// before it.
+pub fn concerned(state: &State, event: &Event) -> SmallVec<[JobUid; 4]> {
+    let of_claim = |claim: ClaimUid| state.claim(claim).map(|c| c.job);
+    let mut jobs: SmallVec<[JobUid; 4]> = match event {
+        Event::NodeAdded { .. }
+        | Event::NodeChanged { .. }
+        | Event::QueueSet { .. }
+        | Event::PolicySet { .. }
+        | Event::TenantSet { .. }
+        | Event::TenantRemoved { .. }
+        | Event::PlatformSet { .. }
+        | Event::JobsForgotten { .. } => SmallVec::new(),
+        Event::NodeRemoved { node } => {
+            state.claims().filter(|c| c.node == *node).map(|c| c.job).collect()
+        }
+        Event::JobSubmitted { job, .. }
+        | Event::JobUpdated { job, .. }
+        | Event::JobEnded { job, .. } => {
+            [*job].into_iter().collect()
+        }
+        Event::PlanCommitted { claims } => claims.iter().map(|c| c.job).collect(),
+        Event::ClaimMoved { claim, .. } | Event::MemberEnded { claim, .. } => {
+            of_claim(*claim).into_iter().collect()
+        }
+    };
+    jobs.sort_unstable();
+    jobs.dedup();
+    jobs
 }

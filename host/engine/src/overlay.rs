@@ -2,22 +2,29 @@
 //! so far. Nothing of it outlives the round.
 
 use crate::node::{NodeState, Owner};
+use crate::quota::{Ask, CardKind, Tentative, card_kinds, open_models};
 use crate::state::State;
-use crater_model::{Held, JobUid, Reason};
+use crater_model::{Held, JobUid, OverQuota, Reason, Request, Usage};
 use rustc_hash::FxHashMap;
+use std::cell::OnceCell;
+use std::sync::Arc;
 
 /// The books with tentative charges over them.
 pub struct Overlay<'a> {
     base: &'a State,
     touched: FxHashMap<u32, NodeState>,
     undo: Vec<(u32, Option<NodeState>)>,
+    /// What the round charged to tenants that have a quota.
+    quota: Tentative,
+    kinds: OnceCell<Vec<CardKind>>,
     stamp: u64,
 }
 
 impl<'a> Overlay<'a> {
     /// The books as they are. `stamp` must name no content seen before.
     pub fn new(base: &'a State, stamp: u64) -> Self {
-        Self { base, touched: FxHashMap::default(), undo: vec![], stamp }
+        let (touched, quota) = (FxHashMap::default(), Tentative::default());
+        Self { base, touched, undo: vec![], quota, kinds: OnceCell::new(), stamp }
     }
 
     /// The books below.
@@ -53,14 +60,38 @@ impl<'a> Overlay<'a> {
         Ok(())
     }
 
+    /// Whether the quotas allow one more member.
+    pub fn within_quota(&self, ask: &Ask<'_>) -> Result<(), Box<OverQuota>> {
+        self.quota.check(self.base.quotas(), ask)
+    }
+
+    /// Charges a member to its tenants, until `roll_back` as well.
+    pub fn charge_quota(&mut self, owner: Owner, amounts: Usage) {
+        self.quota.charge(owner, amounts);
+    }
+
+    /// The card models on which the quotas allow `members` more, if there are some
+    /// and the request allows others besides.
+    pub fn models_in_quota(
+        &self,
+        owner: Owner,
+        request: &Request,
+        members: u64,
+    ) -> Option<Vec<Arc<str>>> {
+        let kinds = self.kinds.get_or_init(|| card_kinds(self.base.nodes().map(|n| &*n.spec)));
+        open_models(self.base.quotas(), &self.quota, owner, (request, members), kinds)
+    }
+
     /// Keeps what was charged since the last `settle`.
     pub fn settle(&mut self) {
         self.undo.clear();
+        self.quota.settle();
     }
 
     /// Takes back what was charged since the last `settle`, and names the
     /// nodes.
     pub fn roll_back(&mut self) -> Vec<u32> {
+        self.quota.roll_back();
         let mut slots = vec![];
         while let Some((slot, before)) = self.undo.pop() {
             match before {

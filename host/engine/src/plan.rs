@@ -93,6 +93,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether a job is to start.
+    pub fn placed(&self, job: JobUid) -> bool {
+        self.placements.iter().any(|placement| placement.job == job)
+    }
+
     /// The decision on a job, if it was looked at.
     pub fn record(&self, job: JobUid) -> Option<&Record> {
         self.records.iter().find(|r| r.job == job)

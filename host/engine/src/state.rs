@@ -2,10 +2,11 @@
 
 use crate::cow::{Changes, Cow};
 use crate::node::{NodeState, Owner};
+use crate::quota::{self, Level, Quotas};
 use crate::strings::Strings;
 use crater_model::event::Entry;
 use crater_model::{
-    Claim, ClaimState, ClaimUid, Digest, Event, JobSpec, JobState, JobUid, Kind, NodeSpec, NodeUid,
+    Claim, ClaimState, ClaimUid, Digest, Event, JobChanges, JobSpec, JobState, JobUid, Kind, NodeSpec, NodeUid,
     Priority, QueueName, QueueSpec, Share, Time,
 };
 use smallvec::SmallVec;
@@ -43,6 +44,13 @@ pub struct Job {
     pub reason: Arc<str>,
 }
 
+impl Job {
+    /// Whether it is over and holds nothing any more.
+    pub fn may_be_forgotten(&self) -> bool {
+        self.state.ended() && self.claims.is_empty()
+    }
+}
+
 /// A waiting job's place in the host's own order: priority, then kind, then
 /// age.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +62,7 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    fn new(job: &Job) -> Self {
+    pub(crate) fn new(job: &Job) -> Self {
         Self { priority: Reverse(job.spec.priority), kind: job.spec.kind, job: job.uid }
     }
 }
@@ -134,13 +142,14 @@ pub struct State {
     /// Texts behind numbers that policies may look up.
     pub strings: Arc<Strings>,
     /// Tenants and queues, which policies see as numbers only.
-    owners: Arc<Strings>,
-    nodes: Cow<NodeState>,
-    jobs: Cow<Job>,
-    claims: Cow<Claim>,
-    queues: Arc<BTreeMap<QueueName, Queue>>,
-    changes: Changes,
-    stamp: u64,
+    pub(crate) owners: Arc<Strings>,
+    pub(crate) nodes: Cow<NodeState>,
+    pub(crate) jobs: Cow<Job>,
+    pub(crate) claims: Cow<Claim>,
+    pub(crate) queues: Arc<BTreeMap<QueueName, Queue>>,
+    pub(crate) quotas: Quotas,
+    pub(crate) changes: Changes,
+    pub(crate) stamp: u64,
 }
 
 impl State {
@@ -187,6 +196,22 @@ impl State {
     /// The queues by name.
     pub fn queues(&self) -> &BTreeMap<QueueName, Queue> {
         &self.queues
+    }
+
+    /// Tenants with what they may use and do use.
+    pub fn quotas(&self) -> &Quotas {
+        &self.quotas
+    }
+
+    /// What a department, project or person may use and does use; `None` if it
+    /// was never made and never used anything.
+    pub fn level(&self, path: &str) -> Option<&Arc<Level>> {
+        self.quotas.level(self.known_owner(path)?)
+    }
+
+    /// The number of a tenant's path or a queue's name, if it has one.
+    pub(crate) fn known_owner(&self, text: &str) -> Option<i32> {
+        self.owners.known(text)
     }
 
     /// Which nodes changed, in order.
@@ -269,6 +294,23 @@ impl State {
                 }
                 self.add_job(*job, spec, entry.at);
             }
+            Event::TenantSet { spec } => {
+                let id = self.owners.id(spec.path.as_str());
+                self.quotas.set(Some(id), spec);
+            }
+            Event::TenantRemoved { path } => {
+                let id = self.owners.id(path.as_str());
+                if !self.quotas.remove(id, path) {
+                    return Err(unknown("tenant", path.to_string(), "unknown"));
+                }
+            }
+            Event::PlatformSet { spec } => self.quotas.set_platform(*spec),
+            Event::JobUpdated { job, changes } => {
+                if self.job(*job).is_none_or(|j| j.state.ended()) {
+                    return Err(unknown("job", job.to_string(), "unknown or over"));
+                }
+                self.update_job(*job, *changes);
+            }
             Event::JobEnded { job, state, reason } => {
                 let known = self.job(*job).filter(|j| !j.state.ended());
                 if known.is_none() {
@@ -293,6 +335,15 @@ impl State {
                     .ok_or_else(|| unknown("claim", claim.to_string(), "unknown"))?;
                 let job = found.job;
                 self.member_ended(job, *claim, *success, entry.at);
+            }
+            Event::JobsForgotten { jobs } => {
+                let known = |job: JobUid| self.job(job).is_some_and(|j| j.may_be_forgotten());
+                if let Some(job) = jobs.iter().find(|job| !known(**job)) {
+                    return Err(unknown("job", job.to_string(), "unknown or not over"));
+                }
+                for job in jobs {
+                    self.jobs.set(job.0 as usize, None);
+                }
             }
         }
         self.seq = entry.seq;
@@ -325,11 +376,12 @@ impl State {
     fn remove_node(&mut self, node: NodeUid, at: Time) {
         let lost: Vec<_> =
             self.claims().filter(|c| c.node == node).map(|c| (c.uid, c.job)).collect();
-        self.nodes.set(node.0 as usize, None);
-        self.touch(node.0 as usize);
+        // While the node is there: what a claim counts for depends on its cards.
         for (claim, _) in &lost {
             self.drop_claim(*claim, at);
         }
+        self.nodes.set(node.0 as usize, None);
+        self.touch(node.0 as usize);
         let jobs: BTreeSet<_> = lost.into_iter().map(|(_, job)| job).collect();
         for job in jobs {
             self.restart_if_alive(job, at);
@@ -410,6 +462,21 @@ impl State {
         });
     }
 
+    /// Changes a job, and its place if it waits.
+    fn update_job(&mut self, job: JobUid, changes: JobChanges) {
+        let Some(state) = self.jobs.get_mut(job.0 as usize) else { return };
+        let before = Waiting::new(state);
+        state.spec = Arc::new(changes.of(&state.spec));
+        let (after, queue) = (Waiting::new(state), state.spec.queue.clone());
+        if before != after {
+            self.queue_sets(&queue, |waiting, _| {
+                if waiting.remove(&before) {
+                    waiting.insert(after);
+                }
+            });
+        }
+    }
+
     fn end_job(&mut self, job: JobUid, state: JobState, reason: Arc<str>, at: Time) {
         let Some(known) = self.jobs.get_mut(job.0 as usize) else { return };
         known.reason = reason;
@@ -450,6 +517,7 @@ impl State {
             return Err(problem);
         }
         for claim in claims {
+            self.count(claim);
             self.claims.set(claim.uid.0 as usize, Some(Arc::new(claim.clone())));
             let Some(job) = self.jobs.get_mut(claim.job.0 as usize) else { continue };
             if job.claims.is_empty() {
@@ -467,6 +535,22 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// Adds a claim to what its tenants use.
+    pub(crate) fn count(&mut self, claim: &Claim) {
+        if let (Some(job), Some(node)) = (self.job(claim.job), self.node(claim.node)) {
+            let (owner, amounts) = (job.owner, quota::amounts(&claim.held, &node.spec));
+            self.quotas.charge(owner, &amounts, &self.owners);
+        }
+    }
+
+    /// Takes a claim from what its tenants use.
+    fn discount(&mut self, claim: &Claim) {
+        if let (Some(job), Some(node)) = (self.job(claim.job), self.node(claim.node)) {
+            let (owner, amounts) = (job.owner, quota::amounts(&claim.held, &node.spec));
+            self.quotas.release(owner, &amounts);
+        }
     }
 
     fn move_claim(&mut self, claim: ClaimUid, state: ClaimState, at: Time) {
@@ -524,6 +608,7 @@ impl State {
     /// Takes a claim off the books: the one place where amounts come back.
     fn drop_claim(&mut self, uid: ClaimUid, _at: Time) {
         let Some(claim) = self.claim(uid).cloned() else { return };
+        self.discount(&claim);
         self.change(claim.node, |n| n.release(claim.job, &claim.held));
         self.claims.set(uid.0 as usize, None);
         let Some(job) = self.jobs.get_mut(claim.job.0 as usize) else { return };
@@ -536,14 +621,15 @@ impl State {
         }
     }
 
-    /// Compares the sums on every node with a recount from the claims, and
-    /// each sum with what the node has. For tests and for `crater` after a
+    /// Compares the sums on every node and of every tenant with a recount from
+    /// the claims, and each node's sum with what the node has. For tests and for `crater` after a
     /// recovery; costs a walk over all claims.
     pub fn audit(&self) -> Result<(), String> {
         let mut recount: BTreeMap<NodeUid, NodeState> = self
             .nodes()
             .map(|n| (n.uid, NodeState::new(n.uid, n.spec.clone(), &self.strings, n.stamp)))
             .collect();
+        let mut used = quota::Tentative::default();
         for claim in self.claims() {
             let node = recount
                 .get_mut(&claim.node)
@@ -553,7 +639,9 @@ impl State {
                 return Err(format!("{} does not know {}", job.uid, claim.uid));
             }
             node.add_unchecked(claim.job, job.owner, &claim.held);
+            used.charge(job.owner, quota::amounts(&claim.held, &node.spec));
         }
+        self.quotas.audit(&used)?;
         for node in self.nodes() {
             let other = recount.remove(&node.uid).unwrap_or_else(|| NodeState::clone(node));
             if !node.same_sums(&other) {

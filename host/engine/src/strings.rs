@@ -40,10 +40,20 @@ impl Strings {
         id
     }
 
+    /// The id of a text that has one.
+    pub fn known(&self, text: &str) -> Option<i32> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner).ids.get(text).copied()
+    }
+
     /// The text of an id.
     pub fn text(&self, id: i32) -> Option<Arc<str>> {
         let index = usize::try_from(id).ok()?.checked_sub(1)?;
         self.inner.read().unwrap_or_else(PoisonError::into_inner).texts.get(index).cloned()
+    }
+
+    /// All texts in the order of their ids, from 1.
+    pub fn texts(&self) -> Vec<Arc<str>> {
+        self.inner.read().unwrap_or_else(PoisonError::into_inner).texts.clone()
     }
 
     /// How many texts it holds.

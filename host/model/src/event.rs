@@ -1,10 +1,11 @@
 //! What happens. The ledger is a fold over these and nothing else changes it.
 
 use crate::claim::{Claim, ClaimState};
-use crate::id::{ClaimUid, Digest, JobUid, NodeUid, QueueName};
-use crate::job::{JobSpec, JobState};
+use crate::id::{ClaimUid, Digest, JobUid, NodeUid, QueueName, TenantPath};
+use crate::job::{JobChanges, JobSpec, JobState};
 use crate::node::NodeSpec;
 use crate::queue::QueueSpec;
+use crate::tenant::{PlatformSpec, TenantSpec};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -44,12 +45,34 @@ pub enum Event {
         /// Policy, configuration and prepared data.
         digest: Digest,
     },
+    /// A tenant was made, or its quota or ceiling changed. What is held stays.
+    TenantSet {
+        /// Its description.
+        spec: Arc<TenantSpec>,
+    },
+    /// A tenant has no quota and no ceiling of its own from here on.
+    TenantRemoved {
+        /// Which.
+        path: TenantPath,
+    },
+    /// What holds for all tenants changed.
+    PlatformSet {
+        /// All of it.
+        spec: PlatformSpec,
+    },
     /// A job was submitted and accepted.
     JobSubmitted {
         /// Its identity, given by the ledger.
         job: JobUid,
         /// What was submitted.
         spec: Arc<JobSpec>,
+    },
+    /// A job was changed by its owner: a waiting one may change its place.
+    JobUpdated {
+        /// The job.
+        job: JobUid,
+        /// What changed.
+        changes: JobChanges,
     },
     /// A waiting job ended, or a running one is being ended: its claims are
     /// releasing until each is gone.
@@ -79,6 +102,11 @@ pub enum Event {
         claim: ClaimUid,
         /// Whether it ended well.
         success: bool,
+    },
+    /// Jobs that are over leave the books; history knows them.
+    JobsForgotten {
+        /// The jobs.
+        jobs: Vec<JobUid>,
     },
 }
 

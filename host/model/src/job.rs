@@ -3,6 +3,7 @@
 use crate::id::{QueueName, TenantPath, check_name};
 use crate::parse::{FieldError, integer};
 use crate::request::Request;
+use crate::task::Task;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::sync::Arc;
@@ -142,6 +143,9 @@ pub struct JobSpec {
     /// Longest run in seconds, 0 for none. Waiting does not count.
     #[serde(default)]
     pub run_limit: u32,
+    /// What each member runs.
+    #[serde(default)]
+    pub task: Arc<Task>,
 }
 
 impl JobSpec {
@@ -158,6 +162,7 @@ impl JobSpec {
             request: Arc::new(request),
             preemptible: false,
             run_limit: 0,
+            task: Arc::default(),
         }
     }
 
@@ -179,7 +184,37 @@ impl JobSpec {
             let expected = "false for inference, which is not preempted";
             return Err(FieldError::new("preemptible", "true", expected));
         }
+        self.task.check()?;
         self.request.check()
+    }
+}
+
+/// What an owner may change of a job that was submitted. What is not set stays.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct JobChanges {
+    /// How urgent it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Priority>,
+    /// Whether its owner allows preemption.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preemptible: Option<bool>,
+    /// Weight when the disk is busy, 1–10000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_weight: Option<u16>,
+}
+
+impl JobChanges {
+    /// The job with the changes made.
+    #[must_use]
+    pub fn of(&self, spec: &JobSpec) -> JobSpec {
+        let mut changed = spec.clone();
+        changed.priority = self.priority.unwrap_or(spec.priority);
+        changed.preemptible = self.preemptible.unwrap_or(spec.preemptible);
+        if let Some(weight) = self.disk_weight.filter(|w| *w != spec.request.disk.weight) {
+            Arc::make_mut(&mut changed.request).disk.weight = weight;
+        }
+        changed
     }
 }
 
@@ -193,6 +228,18 @@ mod tests {
         assert_eq!(Priority::parse("priority", "1000"), Ok(Priority(1000)));
         assert!(Priority::parse("priority", "1001").is_err());
         assert!(Priority::parse("priority", "urgent").is_err());
+    }
+
+    #[test]
+    fn changes_touch_only_what_they_name() {
+        let tenant = TenantPath::parse("tenant", "ai/nlp").unwrap();
+        let job = JobSpec::new("a", "training", tenant, Request::default());
+        assert_eq!(JobChanges::default().of(&job), job);
+        let changes =
+            JobChanges { priority: Some(Priority(9)), disk_weight: Some(7), preemptible: None };
+        let changed = changes.of(&job);
+        assert_eq!((changed.priority.0, changed.request.disk.weight), (9, 7));
+        assert_eq!((changed.preemptible, job.request.disk.weight), (false, 100));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Why a job waits: data with counts and figures, made into text at the edge.
 
 use crate::amount::{Iops, MbPerSec, Mib, MilliCards, MilliCores};
+use crate::quota::OverQuota;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -49,6 +50,10 @@ pub enum Reason {
     Policy(Arc<str>),
     /// The policy said not yet.
     Deferred,
+    /// A quota does not allow it: of no node, but of the whole job.
+    Quota(Arc<OverQuota>),
+    /// The tenants' limits were not read yet.
+    QuotasUnknown,
 }
 
 impl Reason {
@@ -84,10 +89,14 @@ impl fmt::Display for Reason {
             Self::Numa => "too few cards with room on one NUMA node",
             Self::Policy(text) => return write!(f, "policy: {text}"),
             Self::Deferred => "deferred by the policy",
+            Self::Quota(over) => return over.fmt(f),
+            Self::QuotasUnknown => QUOTAS_UNKNOWN,
         };
         f.write_str(text)
     }
 }
+
+const QUOTAS_UNKNOWN: &str = "limits not available: the tenants' quotas were not read yet";
 
 /// The most that any node had of something that was short.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,12 +132,25 @@ pub struct Reasons {
     /// Something that holds for the job as a whole, before any node is asked:
     /// the queue is paused, its gang does not fit together, …
     pub job: Option<Arc<str>>,
+    /// The quota that does not allow it; `job` says the same in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<Arc<OverQuota>>,
 }
 
 impl Reasons {
     /// A reason that is not of any node.
     pub fn of_job(text: &str) -> Self {
         Self { job: Some(text.into()), ..Self::default() }
+    }
+
+    /// A quota that does not allow the job.
+    pub fn of_quota(over: Arc<OverQuota>) -> Self {
+        Self { job: Some(over.to_string().into()), quota: Some(over), ..Self::default() }
+    }
+
+    /// The tenants' limits are not known, so nothing starts.
+    pub fn quotas_unknown() -> Self {
+        Self::of_job(QUOTAS_UNKNOWN)
     }
 
     /// Counts one more node.

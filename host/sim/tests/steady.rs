@@ -59,7 +59,7 @@ fn one_card_waits_as_queueing_theory_says() {
     for lives in [&[100][..], &[20, 30, 250], &[1, 1, 1, 1, 97]] {
         let pods = lives.iter().enumerate().map(|(i, l)| pod(&format!("p-{i}"), 1, 1000, *l));
         let trace = trace(vec![node("n-0", 1)], pods.collect());
-        let run = run(&trace, Ask { seed: 1, load: 70, arrivals: 150_000 }, None);
+        let run = run(&trace, Ask { seed: 1, load: 70, arrivals: 100_000 }, None);
         let lives: Vec<f64> = lives.iter().map(|l| *l as f64).collect();
         let expected = theory(0.7, &lives);
         let waits = &run.waits[&Group::OneCard];
@@ -72,7 +72,7 @@ fn one_card_waits_as_queueing_theory_says() {
         // Little: those that wait are the rate times the wait.
         let little = run.queue * run.seconds / waits.pods as f64;
         assert!((little / waits.mean - 1.0).abs() < 0.01, "{little} against {}", waits.mean);
-        assert_eq!((waits.pods, waits.still), (150_000, 0));
+        assert_eq!((waits.pods, waits.still), (100_000, 0));
     }
 }
 
@@ -89,7 +89,7 @@ fn far_below_capacity_nobody_waits() {
 #[test]
 fn a_seed_gives_one_result_and_one_stream_under_every_policy() {
     let trace = Generate { nodes: 10, pods: 300, ..Generate::default() }.trace().unwrap();
-    let ask = Ask { seed: 5, load: 95, arrivals: 3_000 };
+    let ask = Ask { seed: 5, load: 95, arrivals: 1_000 };
     let (tight, loose) = (run(&trace, ask, scripted(TIGHT)), run(&trace, ask, scripted(LOOSE)));
     assert_eq!(tight, run(&trace, ask, scripted(TIGHT)));
     assert_ne!(tight.waits, loose.waits, "the policies differ");
@@ -107,9 +107,9 @@ fn a_seed_gives_one_result_and_one_stream_under_every_policy() {
 fn nothing_is_oversold_where_more_is_asked_for_than_there_is() {
     // The run audits the books at its end and refuses a sum that is off.
     let trace = Generate { nodes: 10, pods: 300, ..Generate::default() }.trace().unwrap();
-    let run = run(&trace, Ask { seed: 7, load: 150, arrivals: 2_000 }, scripted(LOOSE));
+    let run = run(&trace, Ask { seed: 7, load: 150, arrivals: 1_000 }, scripted(LOOSE));
     let all = &run.waits[&Group::All];
-    assert!(all.still > 0 && all.mean > 0.0 && run.after == 500, "{run:?}");
+    assert!(all.still > 0 && all.mean > 0.0 && run.after == 250, "{run:?}");
     assert!((0.0..=100.0).contains(&run.unallocated_pct), "{}", run.unallocated_pct);
 }
 

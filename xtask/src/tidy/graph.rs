@@ -8,18 +8,21 @@ use std::path::{Path, PathBuf};
 
 /// The host's crates from the bottom up; those of one layer do not know each
 /// other.
-const LAYERS: [&[&str]; 5] = [
+const LAYERS: [&[&str]; 6] = [
     &["model"],
     &["engine"],
     &["policy", "store", "sim", "local", "kube", "node"],
+    &["server"],
     &["api"],
     &["crater"],
 ];
 
 /// A dependency whose name begins so, and the one crate that may have it.
-const KEPT_TO_ONE: [(&str, &str); 4] = [
+const KEPT_TO_ONE: [(&str, &str); 6] = [
     ("wasmtime", "host/policy"),
     ("cranelift", "host/policy"),
+    ("rusqlite", "host/store"),
+    ("axum", "host/api"),
     ("kube", "host/kube"),
     ("k8s-openapi", "host/kube"),
 ];

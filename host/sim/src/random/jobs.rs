@@ -108,3 +108,28 @@ pub fn rest(random: &mut ChaCha8Rng) -> String {
     }
     line.join(" ")
 }
+
+/// A line on a tenant or on all of them.
+pub fn tenant(random: &mut ChaCha8Rng) -> String {
+    if chance(random, 6) {
+        return format!("quotas {}", pick(random, &["known", "known", "unknown"]));
+    }
+    let path = pick(random, &["lab", "lab/red", "lab/blue", "lab/blue/ann"]);
+    if chance(random, 10) {
+        return format!("tenant {path} remove");
+    }
+    let mut line = vec![format!("tenant {path} hard")];
+    for _ in 0..random.random_range(1..3) {
+        line.push(match random.random_range(0..6) {
+            0 | 1 => format!("gpu={}", pick(random, &["0", "0.5", "1", "2", "4", "none"])),
+            2 => format!("gpu-memory={}", pick(random, &["8Gi", "20Gi", "100Gi", "none"])),
+            3 => format!("cpu={}", pick(random, &["0.5", "2", "6", "20", "none"])),
+            4 => format!("memory={}", pick(random, &["1Gi", "5Gi", "50Gi", "none"])),
+            _ => format!("gpu.{}={}", model(random), pick(random, &["0", "0.5", "1", "2", "none"])),
+        });
+    }
+    if chance(random, 8) {
+        line.push(format!("ceiling={}", pick(random, &["60", "high", "none"])));
+    }
+    line.join(" ")
+}

@@ -3,9 +3,11 @@
 
 use super::pack::most;
 use super::room::Room;
+use super::tenants::Tenants;
 use crate::world::Observer;
 use crater_engine::{Interface, Job, Outcome, Plan, Policies, Record, State};
-use crater_model::{NodeUid, Reason, Reasons};
+use crater_model::event::Entry;
+use crater_model::{Event, NodeUid, OverQuota, Reason, Reasons, Share};
 use std::collections::BTreeMap;
 
 /// Looks on, and remembers the first decision that was wrong.
@@ -16,6 +18,8 @@ pub struct Judge {
     pub placed: u64,
     /// Waiting jobs whose reasons were checked, over all moments.
     pub waiting: u64,
+    /// Of those, jobs that waited for a quota.
+    pub over_quota: u64,
     /// Waiting gangs of which nothing is known: their policy decides, or there
     /// are too many ways to try.
     pub open: u64,
@@ -32,6 +36,7 @@ impl Judge {
             return Ok(());
         }
         let mut rooms = Room::of(state);
+        let mut tenants = Tenants::of(state);
         for placement in &plan.placements {
             let job = state.job(placement.job).ok_or("an unknown job was placed")?;
             for member in &placement.members {
@@ -39,6 +44,12 @@ impl Judge {
                 room.take(&job.spec.request, &member.held).map_err(|why| {
                     format!("{} on {}: {why}: {:?}", job.uid, member.node, member.held)
                 })?;
+                if let Some(tenants) = &mut tenants {
+                    let tenant = job.spec.tenant.as_str();
+                    tenants
+                        .take(state, tenant, member.node, &member.held)
+                        .map_err(|why| format!("{} above a quota: {why}", job.uid))?;
+                }
                 self.placed += 1;
             }
         }
@@ -58,10 +69,17 @@ impl Judge {
         if told.contains("paused") || told.contains("fallback is to hold") {
             return Ok(());
         }
+        if told.contains("limits not available") {
+            let known = state.quotas().platform().quotas_known;
+            return if known { Err(format!("{} waits: {told}", job.uid)) } else { Ok(()) };
+        }
         self.waiting += 1;
         let request = &job.spec.request;
         let policy = policies.get(&record.queue).filter(|_| record.fault.is_none());
         let filters = policy.is_some_and(|p| p.manifest().exports(Interface::Filter));
+        if let Some(over) = &reasons.quota {
+            return self.quota_waits(state, rooms, job, over, filters);
+        }
         if job.spec.min_members > 1 {
             // A policy may refuse nodes, or choose cards without which the
             // next member does not fit: that is its own business.
@@ -81,6 +99,36 @@ impl Judge {
                 "{} waits: it fits on {fitting} nodes and the policy refused {refused}: {reasons}",
                 job.uid
             ));
+        }
+        Ok(())
+    }
+
+    /// A job that waits for a quota: the figures are right, and no quota allows
+    /// any way in which it could be placed now.
+    fn quota_waits(
+        &mut self,
+        state: &State,
+        rooms: &BTreeMap<NodeUid, Room>,
+        job: &Job,
+        over: &OverQuota,
+        filters: bool,
+    ) -> Result<(), String> {
+        self.over_quota += 1;
+        let tenant = job.spec.tenant.as_str();
+        let tenants = Tenants::of(state).ok_or_else(|| format!("nobody has a quota: {over}"))?;
+        tenants.right(tenant, over)?;
+        let gpu = job.spec.request.gpu.as_ref();
+        let mig = gpu.is_some_and(|g| matches!(g.share, Share::Mig { .. }));
+        if job.spec.min_members > 1 || filters || mig {
+            return Ok(());
+        }
+        for (node, room) in rooms {
+            // Cards of one model and several sizes are not told apart.
+            let odd = state.node(*node).is_some_and(|n| n.spec.cards.iter().any(|c| &*c.model == "odd"));
+            let ways = if odd { vec![] } else { room.ways(&job.spec.request) };
+            if let Some(way) = ways.iter().find(|held| tenants.allow(state, tenant, *node, held)) {
+                return Err(format!("{} waits, but may be on {node}: {over}: {way:?}", job.uid));
+            }
         }
         Ok(())
     }
@@ -114,6 +162,14 @@ impl Judge {
 }
 
 impl Observer for Judge {
+    fn applied(&mut self, state: &State, entry: Option<&Entry>) {
+        if let Some(Entry { event: Event::PlanCommitted { claims }, .. }) = entry
+            && let Some(tenants) = Tenants::of(state)
+        {
+            self.note(tenants.admitted(state, claims));
+        }
+    }
+
     fn decided(&mut self, state: &State, _policies: &Policies, plan: &Plan) {
         let found = self.placements(state, plan);
         self.note(found);

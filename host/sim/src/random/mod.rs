@@ -12,6 +12,7 @@ mod policies;
 mod room;
 mod shrink;
 mod stream;
+mod tenants;
 
 pub use judge::Judge;
 pub use room::Room;

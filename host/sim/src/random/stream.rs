@@ -1,6 +1,7 @@
 //! A random world: its header, machines, queues, and what happens to them.
 
 use super::cluster::{cards, chance, machine, marks, pick};
+use super::jobs::tenant;
 use super::policies::policy;
 use super::{Spice, jobs};
 use rand::seq::IndexedRandom;
@@ -21,6 +22,8 @@ struct Stream {
     jobs: u32,
     requests: Vec<String>,
     scripts: Vec<(&'static str, String)>,
+    /// Tenants have quotas.
+    quotas: bool,
 }
 
 /// The world of a seed, as the lines of a scenario.
@@ -35,7 +38,9 @@ pub fn world(seed: u64, spice: Spice) -> Vec<String> {
         jobs: 0,
         requests: vec![],
         scripts: vec![],
+        quotas: false,
     };
+    stream.quotas = stream.chance(40);
     stream.header(seed);
     stream.setup();
     let events = stream.random.random_range(10..90);
@@ -95,6 +100,12 @@ impl Stream {
             let fields = self.queue();
             self.lines.push(format!("queue q{} {fields}", self.queues));
         }
+        if self.quotas {
+            for _ in 0..self.random.random_range(1..5) {
+                let line = tenant(&mut self.random);
+                self.lines.push(line);
+            }
+        }
     }
 
     fn script(&mut self) -> (&'static str, String) {
@@ -120,6 +131,13 @@ impl Stream {
     }
 
     fn event(&mut self) -> String {
+        if self.quotas && self.chance(10) {
+            return tenant(&mut self.random);
+        }
+        if self.chance(2) {
+            let priority = pick(&mut self.random, &["low", "60", "high"]);
+            return format!("update {} priority={priority}", self.any("j", self.jobs));
+        }
         match self.random.random_range(0..100) {
             0..54 => self.submit(),
             54..60 => format!("cancel {}", self.any("j", self.jobs)),

@@ -7,11 +7,13 @@ use super::machine::describe;
 use super::notes::Refused;
 use super::run::{QueueLine, Runner};
 use super::statement::{Action, Sort};
+use super::tenant::{TenantLine, changes};
 use crate::world::scripted::Scripted;
 use crate::world::{Command, Decides};
 use crater_engine::{Policy, builtin};
 use crater_model::{
-    Fallback, FieldError, Kind, Mib, MilliCores, NodeSpec, Priority, QueueSpec, parse,
+    Fallback, FieldError, Kind, Mib, MilliCores, NodeSpec, PlatformSpec, Priority, QueueSpec,
+    TenantPath, TenantSpec, parse,
 };
 use std::sync::Arc;
 
@@ -60,6 +62,17 @@ impl Runner<'_> {
                 self.schedule(Command::PauseQueue { queue: name.clone(), paused: *paused });
             }
             Action::Policy(queue, name, config) => self.policy(queue, name, config),
+            Action::Tenant(names, line) => self.tenants(names, line)?,
+            Action::Quotas(known) => {
+                let spec = PlatformSpec { quotas_known: *known, ..PlatformSpec::default() };
+                self.schedule(Command::SetPlatform(spec));
+            }
+            Action::Update(names, fields) => {
+                let changes = changes(fields).map_err(|e| self.refused("update", &e))?;
+                for job in names.iter().cloned() {
+                    self.schedule(Command::Update { job, changes });
+                }
+            }
             Action::Submit(names, fields) => {
                 for name in names {
                     self.submit(name, fields);
@@ -120,6 +133,24 @@ impl Runner<'_> {
                 .map_err(|e| self.refused(&format!("change of node {name}"), &e))?;
             self.nodes.insert(name.clone(), spec.clone());
             self.schedule(Command::ChangeNode(spec));
+        }
+        Ok(())
+    }
+
+    fn tenants(&mut self, names: &[Arc<str>], line: &TenantLine) -> Result<(), ScenarioError> {
+        for name in names {
+            let refused = |e| self.refused(&format!("tenant {name}"), &e);
+            let path = TenantPath::parse("tenant", name).map_err(refused)?;
+            if line.remove {
+                self.tenants.remove(name);
+                self.schedule(Command::RemoveTenant(path));
+                continue;
+            }
+            let known = self.tenants.get(name).cloned();
+            let mut spec = known.unwrap_or_else(|| TenantSpec::new(path));
+            line.describe(&mut spec).map_err(refused)?;
+            self.tenants.insert(name.clone(), spec.clone());
+            self.schedule(Command::SetTenant(spec));
         }
         Ok(())
     }

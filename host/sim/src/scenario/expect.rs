@@ -85,6 +85,8 @@ pub enum Of {
     Cards(Arc<str>, Vec<usize>),
     /// Of a queue.
     Queue(Arc<str>),
+    /// Of each of these tenants.
+    Tenants(Vec<Arc<str>>),
     /// Of all nodes together.
     Cluster,
 }
@@ -96,8 +98,10 @@ pub enum Which {
     Free,
     /// Promised.
     Used,
-    /// As described.
+    /// As described; of a tenant its hard limit.
     Total,
+    /// Used above a tenant's hard limit.
+    Excess,
     /// Neither: a count.
     Count,
 }
@@ -181,6 +185,9 @@ impl Expectation {
                 let (node, list) = place.split_once(':').ok_or("a card such as n1:0")?;
                 figures_of(Of::Cards(node.into(), indices(list)?), which, figures)
             }
+            ["tenant" | "tenants", list, which, figures @ ..] => {
+                figures_of(Of::Tenants(names(list)?), which, figures)
+            }
             ["cluster", which, figures @ ..] => figures_of(Of::Cluster, which, figures),
             ["queue", name, figures @ ..] => {
                 let figures = figures.iter().map(|f| figure(f)).collect::<Result<_, _>>()?;
@@ -203,8 +210,8 @@ impl Expectation {
             }
             [list, standing, clauses @ ..] => jobs(list, None, standing, clauses),
             _ => {
-                Err("expect JOBS STATE …, JOBS refused FIELD, node …, card …, queue …, cluster … \
-                      or policy …"
+                Err("expect JOBS STATE …, JOBS refused FIELD, node …, card …, queue …, tenant …, \
+                      cluster … or policy …"
                     .to_owned())
             }
         }
@@ -270,6 +277,7 @@ fn figures_of(of: Of, which: &str, figures: &[&str]) -> Result<Expectation, Stri
         "free" => Which::Free,
         "used" => Which::Used,
         "total" => Which::Total,
+        "excess" if matches!(of, Of::Tenants(_)) => Which::Excess,
         _ => return Err(format!("free, used or total in place of {which:?}")),
     };
     if figures.is_empty() {
@@ -293,8 +301,8 @@ fn figure(text: &str) -> Result<Figure, String> {
     let parsed = match key {
         "cpu" => parse::cpu(key, value).map(|n| n.0),
         "memory" | "gpu-memory" => parse::memory(key, value).map(|n| n.0),
-        "gpu" => parse::gpu(key, value, MilliCards(1)).map(|n| n.0),
-        "disk" | "iops" | "members" | "cards" | "idle-cards" | "nodes" | "shares" | "instances"
+        key if key == "gpu" || key.starts_with("gpu.") => parse::gpu(key, value, MilliCards(1)).map(|n| n.0),
+        "disk" | "disk-mbps" | "iops" | "members" | "cards" | "idle-cards" | "nodes" | "shares" | "instances"
         | "waiting" | "running" | "starts" => parse::integer(key, value, 0, u64::MAX),
         _ => return Err(expected()),
     };
@@ -319,6 +327,7 @@ mod tests {
         assert!(parse("j1 refused gpu").is_ok());
         assert!(parse("card n1:0 free gpu=0.2 memory>=16Gi").is_ok());
         assert!(parse("queue q waiting=3 running<=2").is_ok());
+        assert!(parse("tenants ai,ai/nlp excess gpu=1.5 gpu.A100<=2").is_ok());
         for bad in [
             "j1 happy",
             "j1 running on",

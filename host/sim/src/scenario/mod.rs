@@ -12,6 +12,7 @@ mod notes;
 mod run;
 mod selectors;
 mod statement;
+mod tenant;
 mod verify;
 
 pub use error::{Place, ScenarioError};

@@ -116,7 +116,23 @@ impl Notes {
                 let job = self.claims.get(claim).map(|job| name(state, *job));
                 self.say(at, format!("a member of {} failed", job.unwrap_or_default()));
             }
-            Event::JobEnded { .. } | Event::ClaimMoved { .. } | Event::MemberEnded { .. } => {}
+            Event::TenantSet { spec } => {
+                let hard: Vec<String> =
+                    spec.hard.iter().map(|(r, n)| format!("{r}={}", r.spell(n))).collect();
+                self.say(at, format!("tenant {}: hard {}", spec.path, hard.join(" ")));
+            }
+            Event::TenantRemoved { path } => self.say(at, format!("tenant {path} removed")),
+            Event::PlatformSet { spec } => {
+                let known = if spec.quotas_known { "known" } else { "unknown" };
+                self.say(at, format!("quotas are {known}"));
+            }
+            Event::JobUpdated { job, .. } => {
+                self.say(at, format!("{} updated", name(state, *job)));
+            }
+            Event::JobEnded { .. }
+            | Event::ClaimMoved { .. }
+            | Event::MemberEnded { .. }
+            | Event::JobsForgotten { .. } => {}
         }
         // Whatever it was, say which of the known jobs it moved.
         let moved: Vec<_> = self

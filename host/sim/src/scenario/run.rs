@@ -10,7 +10,7 @@ use super::{Scenario, verify};
 use crate::world::{Behaviour, Both, Checks, Observer, PolicySource, Settings, World};
 use crater_engine::mix;
 use crater_model::event::Entry;
-use crater_model::{NodeSpec, QueueSpec, Time};
+use crater_model::{NodeSpec, QueueSpec, TenantSpec, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -104,6 +104,7 @@ pub(super) struct Runner<'a> {
     pub(super) defaults: [Fields; 2],
     pub(super) nodes: BTreeMap<Arc<str>, NodeSpec>,
     pub(super) queues: BTreeMap<Arc<str>, QueueLine>,
+    pub(super) tenants: BTreeMap<Arc<str>, TenantSpec>,
     /// Lines of commands that may yet be refused, by how they print.
     pub(super) lines: BTreeMap<String, usize>,
     /// Refusals that were looked at, by their number in the notes.
@@ -136,6 +137,7 @@ impl<'a> Runner<'a> {
             defaults: [Fields::default(), Fields::default()],
             nodes: BTreeMap::new(),
             queues: BTreeMap::new(),
+            tenants: BTreeMap::new(),
             lines: BTreeMap::new(),
             expected: BTreeSet::new(),
             expectations: 0,

@@ -3,6 +3,7 @@
 
 use super::expect::Expectation;
 use super::lex::{Fields, Line, duration, names};
+use super::tenant::TenantLine;
 use crate::world::WireSettings;
 use crater_model::{MilliCards, parse};
 use std::sync::Arc;
@@ -64,8 +65,14 @@ pub enum Action {
     Pause(Arc<str>, bool),
     /// A queue decides by another policy: name and configuration.
     Policy(Arc<str>, String, String),
+    /// Tenants are made or changed.
+    Tenant(Names, TenantLine),
+    /// Whether the tenants' limits are known.
+    Quotas(bool),
     /// Jobs are submitted.
     Submit(Names, Fields),
+    /// Jobs are changed by their owners.
+    Update(Names, Fields),
     /// Jobs are ended by their owners.
     Cancel(Names),
     /// All members of jobs end well.
@@ -225,6 +232,9 @@ fn action(verb: &str, words: &[String]) -> Result<Action, String> {
         },
         "change" => Action::Change(many()?, Fields::parse(rest)?),
         "queue" => Action::Queue(one(), Fields::parse(rest)?),
+        "tenant" | "tenants" => Action::Tenant(many()?, TenantLine::parse(rest)?),
+        "quotas" => nothing_more().and(quotas(first)).map(Action::Quotas)?,
+        "update" => Action::Update(many()?, Fields::parse(rest)?),
         "submit" => Action::Submit(many()?, Fields::parse(rest)?),
         "policy" => policy(one(), rest)?,
         "sick" | "well" => Action::Health(many()?, cards(rest)?, verb == "well"),
@@ -243,10 +253,18 @@ fn action(verb: &str, words: &[String]) -> Result<Action, String> {
 
 fn unknown(verb: &str) -> Result<Action, String> {
     Err(format!(
-        "node, change, remove, cordon, uncordon, sick, well, queue, policy, pause, resume, submit, \
-         cancel, finish, fail, wire, resync, run, expect, defaults or set, with what it is about, \
+        "node, change, remove, cordon, uncordon, sick, well, queue, policy, pause, resume, tenant, \
+         quotas, submit, update, cancel, finish, fail, wire, resync, run, expect, defaults or set, with what it is about, \
          in place of {verb:?}"
     ))
+}
+
+fn quotas(word: &str) -> Result<bool, String> {
+    match word {
+        "known" => Ok(true),
+        "unknown" => Ok(false),
+        _ => Err(format!("known or unknown in place of {word:?}")),
+    }
 }
 
 fn policy(queue: Arc<str>, words: &[String]) -> Result<Action, String> {

@@ -215,6 +215,10 @@ impl Looking<'_> {
                     _ => None,
                 })
             }
+            Of::Tenants(names) => names.iter().try_for_each(|name| {
+                let of = |key: &str| super::tenant::figure(state, name, which, key);
+                compare(&format!("tenant {name}"), which, figures, &of)
+            }),
             Of::Cluster => compare("cluster", which, figures, &|key| match key {
                 "nodes" => Some(state.nodes().count() as u64),
                 "starts" => Some(state.jobs().map(|j| u64::from(j.attempts)).sum()),
@@ -235,6 +239,7 @@ fn compare(
         Which::Free => " free",
         Which::Used => " used",
         Which::Total => " total",
+        Which::Excess => " excess",
         Which::Count => "",
     };
     for figure in figures {
@@ -252,7 +257,7 @@ fn compare(
 fn spell(key: &str, n: u64) -> String {
     match key {
         "cpu" => MilliCores(n).to_string(),
-        "gpu" => MilliCards(n).to_string(),
+        key if key == "gpu" || key.starts_with("gpu.") => MilliCards(n).to_string(),
         "memory" | "gpu-memory" => Mib(n).to_string(),
         _ => n.to_string(),
     }

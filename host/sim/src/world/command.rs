@@ -3,7 +3,9 @@
 use super::executor::Behaviour;
 use super::wire::WireSettings;
 use crater_engine::{Policy, Refusal};
-use crater_model::{Fallback, JobSpec, NodeSpec, QueueSpec};
+use crater_model::{
+    Fallback, JobChanges, JobSpec, NodeSpec, PlatformSpec, QueueSpec, TenantPath, TenantSpec,
+};
 use std::fmt;
 use std::sync::Arc;
 use thiserror::Error;
@@ -50,12 +52,25 @@ pub enum Command {
         /// The policy, or the built-in order.
         policy: Decides,
     },
+    /// A tenant is made or changed.
+    SetTenant(TenantSpec),
+    /// A tenant has no limits of its own any more.
+    RemoveTenant(TenantPath),
+    /// What holds for all tenants changes.
+    SetPlatform(PlatformSpec),
     /// A job is submitted.
     Submit {
         /// The job.
         spec: JobSpec,
         /// How its members behave.
         behaviour: Behaviour,
+    },
+    /// A job's owner changes it.
+    Update {
+        /// The job.
+        job: Arc<str>,
+        /// How.
+        changes: JobChanges,
     },
     /// A job's owner ends it.
     Cancel(Arc<str>),
@@ -102,6 +117,10 @@ impl fmt::Display for Command {
             }
             Self::SetPolicy { queue, .. } => write!(f, "set the policy of queue {queue}"),
             Self::Submit { spec, .. } => write!(f, "submit job {}", spec.name),
+            Self::SetTenant(spec) => write!(f, "set tenant {}", spec.path),
+            Self::RemoveTenant(path) => write!(f, "remove tenant {path}"),
+            Self::SetPlatform(_) => f.write_str("set what holds for all tenants"),
+            Self::Update { job, .. } => write!(f, "update job {job}"),
             Self::Cancel(name) => write!(f, "cancel job {name}"),
             Self::Finish(name) => write!(f, "finish job {name}"),
             Self::Fail(name) => write!(f, "fail job {name}"),

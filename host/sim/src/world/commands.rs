@@ -56,6 +56,24 @@ impl World {
             }
             Command::SetPolicy { queue, policy } => self.set_policy(queue, policy, observer)?,
             Command::Submit { spec, behaviour } => self.submit(spec, *behaviour, observer)?,
+            Command::SetTenant(spec) => {
+                self.ledger.set_tenant(now, spec.clone())?;
+                self.applied(observer);
+            }
+            Command::RemoveTenant(path) => {
+                self.ledger.remove_tenant(now, path)?;
+                self.applied(observer);
+            }
+            Command::SetPlatform(spec) => {
+                self.ledger.set_platform(now, *spec)?;
+                self.applied(observer);
+            }
+            Command::Update { job, changes } => {
+                let job = self.known_job(job)?;
+                if self.ledger.update_job(now, job, *changes)? {
+                    self.applied(observer);
+                }
+            }
             Command::Cancel(name) => {
                 let job = self.known_job(name)?;
                 self.ledger.end_job(now, job, JobState::Cancelled, "cancelled by its owner")?;

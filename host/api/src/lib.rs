@@ -1,0 +1,29 @@
+//! The HTTP API of the running system.
+//!
+//! Handlers read published books and the store's history and hold up nobody;
+//! what changes anything goes through the ledger thread and is answered once
+//! it is durable. Errors are RFC 9457 problems that name the field.
+
+#![forbid(unsafe_code)]
+
+mod amount;
+mod app;
+pub mod auth;
+pub mod cluster;
+mod extract;
+pub mod jobs;
+mod live;
+mod metrics;
+mod problem;
+pub mod queues;
+pub mod quotas;
+mod serve;
+pub mod status;
+pub mod tokens;
+mod types;
+
+pub use amount::Amount;
+pub use app::App;
+pub use problem::Problem;
+pub use serve::{ServeError, openapi, router, serve};
+pub use types::{CardView, ClaimView, DecisionView, EventView, JobDetail, JobView, Submit};

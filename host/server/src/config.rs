@@ -1,0 +1,486 @@
+//! The server's one configuration file: what there is, who may use how much,
+//! and which policy decides each queue.
+
+mod amounts;
+
+pub use amounts::Text;
+
+use crate::policies::{Source, Wanted};
+use crater_model::parse::{cpu, memory};
+use crater_model::{
+    CardSpec, Fallback, FieldError, Kind, MbPerSec, NodeSpec, PlatformSpec, Priority, QueueSpec,
+    Resource, TenantPath, TenantSpec,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
+
+/// The configuration cannot be used; nothing of it was applied.
+#[derive(Debug, Error)]
+pub enum ConfigError {
+    /// The file cannot be read.
+    #[error("{file}: {error}")]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// Why.
+        error: std::io::Error,
+    },
+    /// It is no YAML of this shape.
+    #[error("{file}: {error}")]
+    Shape {
+        /// The file.
+        file: PathBuf,
+        /// Where and what.
+        error: String,
+    },
+    /// A value is refused.
+    #[error("{file}: {place}: {error}")]
+    Value {
+        /// The file.
+        file: PathBuf,
+        /// Where in it.
+        place: String,
+        /// What.
+        error: FieldError,
+    },
+}
+
+/// Everything that `crater serve` is told. What is left out keeps its default.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Config {
+    /// Where the server listens: address and port. Without TLS only loopback
+    /// addresses are taken, unless `allow-plain-http` is set.
+    pub listen: String,
+    /// Serve plain HTTP on other addresses than loopback, too: anyone on the
+    /// way can read tokens.
+    pub allow_plain_http: bool,
+    /// Certificate and key for HTTPS.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tls: Option<Tls>,
+    /// The cluster.
+    pub cluster: Cluster,
+    /// The queues.
+    pub queues: Vec<Queue>,
+    /// Departments, projects and persons, and their quotas.
+    pub tenants: Vec<Tenant>,
+    /// A tenant's soft quota where none is set: this many times its hard one.
+    pub soft_quota_ratio: f64,
+    /// How long history, usage and decisions are kept, such as 30d or 12h.
+    pub retention: String,
+}
+
+/// Files for HTTPS, PEM.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tls {
+    /// The certificate chain.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+}
+
+/// The cluster.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Cluster {
+    /// Machines that exist only here.
+    pub nodes: Vec<Nodes>,
+    /// How long a simulated member runs unless its job says otherwise.
+    pub run: String,
+}
+
+/// Equal machines.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Nodes {
+    /// Their name; with a count above 1 each gets a number: gpu-node-01.
+    pub name: String,
+    /// How many.
+    #[serde(default = "one")]
+    pub count: u32,
+    /// Cores of each.
+    pub cpu: Text,
+    /// Memory of each, such as 1Ti.
+    pub memory: Text,
+    /// Disk bandwidth of each in MB/s.
+    #[serde(default)]
+    pub disk: u64,
+    /// Cards of each.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cards: Option<Cards>,
+    /// Labels.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub labels: BTreeMap<String, String>,
+    /// Interconnect domain.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub domain: String,
+    /// Zone.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub zone: String,
+}
+
+/// Equal cards of a machine.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Cards {
+    /// How many.
+    pub count: u32,
+    /// Their model.
+    pub model: String,
+    /// Memory of each, such as 80Gi.
+    pub memory: Text,
+    /// Memory is promised in multiples of this, such as 8192.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slice: Option<Text>,
+    /// Cards that reach each other by NVLink, in groups of so many.
+    #[serde(default)]
+    pub nvlink: u32,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A queue.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Queue {
+    /// Its name.
+    pub name: String,
+    /// Kind of the jobs that do not say theirs: inference, training, offline.
+    pub kind: String,
+    /// Greater goes first where queues compete.
+    #[serde(default)]
+    pub priority: u16,
+    /// Its policy: a built-in name, or a path to a component (`.wasm`),
+    /// relative to this file. Without one its fallback decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<String>,
+    /// The policy's configuration.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub config: serde_json::Map<String, serde_json::Value>,
+    /// Who decides when the policy cannot: binpack, spread or hold.
+    #[serde(default = "binpack")]
+    pub fallback: String,
+    /// The tenant that it belongs to, whose managers set its policy; without
+    /// one the platform.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tenant: Option<String>,
+    /// Nothing of it starts.
+    #[serde(default)]
+    pub paused: bool,
+}
+
+fn binpack() -> String {
+    "binpack".into()
+}
+
+/// A tenant.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Tenant {
+    /// department, department/project or department/project/person.
+    pub path: String,
+    /// What it may always use.
+    #[serde(default)]
+    pub hard: Quota,
+    /// Up to where it may borrow, once borrowing is on.
+    #[serde(default)]
+    pub soft: Quota,
+    /// Highest priority of its jobs: low, medium, high or 0 to 1000.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Text>,
+}
+
+/// By resource: gpu, gpu-memory, cpu, memory, disk-mbps, gpu.MODEL. What is left
+/// out has no limit.
+pub type Quota = BTreeMap<String, Text>;
+
+impl Default for Cluster {
+    fn default() -> Self {
+        let cards = Cards {
+            count: 8,
+            model: "A100-80GB".into(),
+            memory: Text("80Gi".into()),
+            slice: None,
+            nvlink: 8,
+        };
+        let nodes = Nodes {
+            name: "gpu-node".into(),
+            count: 8,
+            cpu: Text("128".into()),
+            memory: Text("1Ti".into()),
+            disk: 4000,
+            cards: Some(cards),
+            labels: BTreeMap::new(),
+            domain: String::new(),
+            zone: String::new(),
+        };
+        Self { nodes: vec![nodes], run: "5m".into() }
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        let queue = |name: &str, policy: &str, priority, fallback: &str| Queue {
+            name: name.into(),
+            kind: name.into(),
+            priority,
+            policy: Some(policy.into()),
+            config: serde_json::Map::new(),
+            fallback: fallback.into(),
+            tenant: None,
+            paused: false,
+        };
+        Self {
+            listen: "127.0.0.1:8470".into(),
+            allow_plain_http: false,
+            tls: None,
+            cluster: Cluster::default(),
+            queues: vec![
+                queue("inference", "spread", 20, "spread"),
+                queue("training", "binpack", 10, "binpack"),
+                queue("offline", "priority", 0, "binpack"),
+            ],
+            tenants: vec![],
+            soft_quota_ratio: 2.0,
+            retention: "30d".into(),
+        }
+    }
+}
+
+/// The configuration, checked, in the engine's words.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Machines.
+    pub nodes: Vec<NodeSpec>,
+    /// Queues with the policies that they want.
+    pub queues: Vec<(QueueSpec, Option<Wanted>)>,
+    /// Tenants.
+    pub tenants: Vec<TenantSpec>,
+    /// What holds for all tenants.
+    pub platform: PlatformSpec,
+    /// How long a simulated member runs.
+    pub run: std::time::Duration,
+    /// How long history is kept.
+    pub retention: std::time::Duration,
+}
+
+impl Config {
+    /// Reads a file.
+    pub fn read(file: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(file)
+            .map_err(|error| ConfigError::Read { file: file.into(), error })?;
+        Self::parse(file, &text)
+    }
+
+    /// Reads a file's text.
+    pub fn parse(file: &Path, text: &str) -> Result<Self, ConfigError> {
+        if text.trim().is_empty() {
+            return Ok(Self::default());
+        }
+        serde_saphyr::from_str(text)
+            .map_err(|error| ConfigError::Shape { file: file.into(), error: error.to_string() })
+    }
+
+    /// JSON Schema of the file, for editors.
+    pub fn schema() -> serde_json::Value {
+        schemars::schema_for!(Self).to_value()
+    }
+
+    /// Checks all of it. Paths of policies are relative to the file's folder.
+    pub fn plan(&self, file: &Path) -> Result<Plan, ConfigError> {
+        let refuse = |place: String| {
+            let file = file.to_path_buf();
+            move |error| ConfigError::Value { file: file.clone(), place: place.clone(), error }
+        };
+        let mut nodes = vec![];
+        for (i, group) in self.cluster.nodes.iter().enumerate() {
+            nodes.extend(group.specs().map_err(refuse(format!("cluster.nodes[{i}]")))?);
+        }
+        let mut names = std::collections::BTreeSet::new();
+        for node in &nodes {
+            if !names.insert(node.name.clone()) {
+                let error = FieldError::new("name", &node.name, "a name that no other node has");
+                return Err(refuse("cluster.nodes".into())(error));
+            }
+        }
+        let mut queues: Vec<(QueueSpec, Option<Wanted>)> = vec![];
+        for (i, queue) in self.queues.iter().enumerate() {
+            let place = || refuse(format!("queues[{i}]"));
+            let spec = queue.spec().map_err(place())?;
+            if queues.iter().any(|(known, _)| known.name == spec.name) {
+                let error = FieldError::new("name", &spec.name, "a name that no other queue has");
+                return Err(place()(error));
+            }
+            queues.push((spec, queue.wanted(file)));
+        }
+        let mut tenants = vec![];
+        for (i, tenant) in self.tenants.iter().enumerate() {
+            tenants.push(tenant.spec().map_err(refuse(format!("tenants[{i}]")))?);
+        }
+        let run = span("run", &self.cluster.run).map_err(refuse("cluster".into()))?;
+        let retention = span("retention", &self.retention).map_err(refuse("retention".into()))?;
+        if !(1.0..=100.0).contains(&self.soft_quota_ratio) {
+            let text = self.soft_quota_ratio.to_string();
+            let error = FieldError::new("soft-quota-ratio", &text, "1 to 100");
+            return Err(refuse("soft-quota-ratio".into())(error));
+        }
+        let soft_quota_ratio_percent = (self.soft_quota_ratio * 100.0).round() as u32;
+        let platform = PlatformSpec { soft_quota_ratio_percent, ..PlatformSpec::default() };
+        Ok(Plan { nodes, queues, tenants, platform, run, retention })
+    }
+}
+
+/// A span of time such as `30d`, `5m` or `90s`.
+pub fn span(field: &str, text: &str) -> Result<std::time::Duration, FieldError> {
+    let refuse = || FieldError::new(field, text, "a span of time such as 30d, 12h, 5m or 90s");
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+    let (number, unit) = text.split_at(digits);
+    let number: u64 = number.parse().map_err(|_| refuse())?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3600,
+        "d" => 86_400,
+        "w" => 604_800,
+        _ => return Err(refuse()),
+    };
+    let all = number.checked_mul(seconds).filter(|s| *s <= 100 * 366 * 86_400).ok_or_else(refuse)?;
+    Ok(std::time::Duration::from_secs(all))
+}
+
+impl Nodes {
+    fn specs(&self) -> Result<Vec<NodeSpec>, FieldError> {
+        if !(1..=100_000).contains(&self.count) {
+            return Err(FieldError::new("count", &self.count.to_string(), "1 to 100000"));
+        }
+        let mut spec = NodeSpec::new(&self.name, cpu("cpu", &self.cpu.0)?, memory("memory", &self.memory.0)?);
+        spec.disk = MbPerSec(self.disk);
+        spec.domain = self.domain.as_str().into();
+        spec.zone = self.zone.as_str().into();
+        let labels = self.labels.iter();
+        spec.labels = labels.map(|(k, v)| (k.as_str().into(), v.as_str().into())).collect();
+        if let Some(cards) = &self.cards {
+            let mut card = CardSpec::new(&cards.model, memory("cards.memory", &cards.memory.0)?);
+            card.slice = cards.slice.as_ref().map(|s| memory("cards.slice", &s.0)).transpose()?;
+            spec = spec.with_cards(cards.count as usize, &card);
+            if cards.nvlink > 1 {
+                let group = |card: u32| (card / cards.nvlink) as u16;
+                spec.links.groups = (0..cards.count).map(group).collect();
+            }
+        }
+        let width = self.count.to_string().len().max(2);
+        let numbered = |i: u32| match self.count {
+            1 => self.name.clone(),
+            _ => format!("{}-{i:0width$}", self.name),
+        };
+        (1..=self.count)
+            .map(|i| {
+                let named = NodeSpec { name: numbered(i).into(), ..spec.clone() };
+                named.check().map(|()| named)
+            })
+            .collect()
+    }
+}
+
+impl Tenant {
+    fn spec(&self) -> Result<TenantSpec, FieldError> {
+        let mut spec = TenantSpec::new(TenantPath::parse("path", &self.path)?);
+        for (part, given, amounts) in
+            [("hard", &self.hard, &mut spec.hard), ("soft", &self.soft, &mut spec.soft)]
+        {
+            for (name, text) in given {
+                let field = format!("{part}.{name}");
+                let resource = Resource::parse(name).ok_or_else(|| {
+                    let expected = "gpu, gpu-memory, cpu, memory, disk-mbps or gpu.MODEL";
+                    FieldError::new(&field, name, expected)
+                })?;
+                amounts.set(&resource, Some(resource.amount(&field, &text.0)?));
+            }
+        }
+        let ceiling = self.ceiling.as_ref().map(|text| Priority::parse("ceiling", &text.0));
+        spec.ceiling = ceiling.transpose()?;
+        let spec = spec.rounded();
+        spec.check().map(|()| spec)
+    }
+}
+
+impl Queue {
+    fn spec(&self) -> Result<QueueSpec, FieldError> {
+        let mut spec = QueueSpec::new(&self.name, Kind::parse("kind", &self.kind)?);
+        spec.priority = self.priority;
+        spec.fallback = Fallback::parse("fallback", &self.fallback)?;
+        spec.paused = self.paused;
+        spec.check()?;
+        Ok(spec)
+    }
+
+    fn wanted(&self, file: &Path) -> Option<Wanted> {
+        let source = match Source::parse(self.policy.as_deref()?) {
+            Source::File(path) if path.is_relative() => {
+                Source::File(file.parent().unwrap_or(Path::new("")).join(path))
+            }
+            source => source,
+        };
+        let config = serde_json::Value::Object(self.config.clone()).to_string();
+        Some(Wanted { source, config })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(text: &str) -> Result<Plan, String> {
+        let file = Path::new("etc/crater.yaml");
+        let config = Config::parse(file, text).map_err(|e| e.to_string())?;
+        config.plan(file).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn without_a_word_there_are_eight_nodes_and_three_queues() {
+        let plan = plan("").unwrap();
+        assert_eq!((plan.nodes.len(), plan.nodes[0].cards.len()), (8, 8));
+        assert_eq!(&*plan.nodes[0].name, "gpu-node-01");
+        let queues: Vec<_> = plan.queues.iter().map(|(q, _)| &*q.name).collect();
+        assert_eq!(queues, ["inference", "training", "offline"]);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_with_its_place() {
+        for (text, part) in [
+            ("listn: 1", "listn"),
+            ("cluster: {nodes: [{name: a, cpu: x, memory: 1Gi}]}", "cluster.nodes[0]: cpu: \"x\""),
+            ("queues: [{name: Q, kind: training}]", "queues[0]: queue: \"Q\""),
+            ("queues: [{name: q, kind: train}]", "queues[0]: kind: \"train\""),
+            ("queues: [{name: q, kind: training}, {name: q, kind: offline}]", "queues[1]: name"),
+            ("retention: 30", "retention: \"30\""),
+            ("soft-quota-ratio: 0.5", "soft-quota-ratio"),
+            ("cluster: {nodes: [{name: a, cpu: 1, memory: 1Gi}, {name: a, cpu: 1, memory: 1Gi}]}", "no other node"),
+        ] {
+            let error = plan(text).unwrap_err();
+            assert!(error.contains(part) && error.contains("etc/crater.yaml"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_policys_path_is_relative_to_the_file() {
+        let plan = plan("queues: [{name: q, kind: training, policy: my/own.wasm, config: {by: nodes}}]");
+        let wanted = plan.unwrap().queues[0].1.clone().unwrap();
+        assert_eq!(wanted.source, Source::File("etc/my/own.wasm".into()));
+        assert_eq!(wanted.config, r#"{"by":"nodes"}"#);
+    }
+
+    #[test]
+    fn the_schema_knows_every_setting() {
+        let schema = Config::schema().to_string();
+        for name in ["listen", "soft-quota-ratio", "nvlink", "fallback", "ceiling"] {
+            assert!(schema.contains(&format!("\"{name}\"")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! A thread for each queue that decides on published books.
+//!
+//! A slow policy keeps nobody waiting but its own queue. Queues of greater
+//! priority go first where both have work: the others wait for them on the
+//! same books, but no longer than [`COURTESY`].
+
+use crate::books::{Books, Unavailable, now};
+use crate::policies::Policies;
+use crater_engine::{Decider, Plan, Round, State};
+use crater_model::{QueueName, Time};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Longest that a queue waits for those of greater priority on the same books.
+const COURTESY: Duration = Duration::from_millis(50);
+/// Jobs placed in one round: bounds how long one commit takes.
+const ROUND: usize = 256;
+/// Shortest pause after a round that placed nothing.
+const REST: Duration = Duration::from_millis(1);
+/// A round is made at least this often while jobs wait.
+const AGAIN: Duration = Duration::from_secs(30);
+
+/// What a queue's thread has done, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Rounds.
+    pub rounds: u64,
+    /// Jobs placed and committed.
+    pub placed: u64,
+    /// Placements that no longer fitted when they were committed.
+    pub stale: u64,
+    /// Seconds spent in rounds.
+    pub seconds: f64,
+    /// The last round's seconds.
+    pub last: f64,
+}
+
+/// The threads.
+pub struct Deciders {
+    books: Books,
+    policies: Arc<Policies>,
+    progress: Arc<Progress>,
+    queues: Mutex<BTreeMap<QueueName, Arc<AtomicBool>>>,
+}
+
+/// Up to which books each queue has decided.
+#[derive(Default)]
+struct Progress {
+    seen: Mutex<BTreeMap<QueueName, (u64, Tally)>>,
+    moved: Condvar,
+}
+
+impl Deciders {
+    /// Without any thread yet.
+    pub fn new(books: Books, policies: Arc<Policies>) -> Self {
+        Self { books, policies, progress: Arc::default(), queues: Mutex::default() }
+    }
+
+    /// Makes the threads fit the queues that there are.
+    pub fn follow(&self, state: &State) -> std::io::Result<()> {
+        let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in state.queues().keys() {
+            if queues.contains_key(name) {
+                continue;
+            }
+            let stop = Arc::new(AtomicBool::new(false));
+            let thread = Thread {
+                queue: name.clone(),
+                books: self.books.clone(),
+                policies: self.policies.clone(),
+                progress: self.progress.clone(),
+                stop: stop.clone(),
+                decider: Decider::default(),
+            };
+            std::thread::Builder::new().name(format!("queue {name}")).spawn(|| thread.run())?;
+            queues.insert(name.clone(), stop);
+        }
+        Ok(())
+    }
+
+    /// What each queue's thread has done.
+    pub fn tallies(&self) -> BTreeMap<QueueName, Tally> {
+        let seen = self.progress.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.iter().map(|(queue, (_, tally))| (queue.clone(), *tally)).collect()
+    }
+
+    /// Stops the threads after the round that they are in.
+    pub fn stop(&self) {
+        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
+        queues.values().for_each(|stop| stop.store(true, Ordering::Relaxed));
+    }
+}
+
+struct Thread {
+    queue: QueueName,
+    books: Books,
+    policies: Arc<Policies>,
+    progress: Arc<Progress>,
+    stop: Arc<AtomicBool>,
+    decider: Decider,
+}
+
+impl Thread {
+    fn run(mut self) {
+        let mut decided = 0;
+        let mut wake: Option<Time> = None;
+        let mut generation = 0;
+        let mut again = Instant::now();
+        while !self.stop.load(Ordering::Relaxed) {
+            let view = self.books.view();
+            let live = self.policies.generation(&self.queue);
+            let due = wake.is_some_and(|at| at <= now()) || again.elapsed() >= AGAIN;
+            if view.state.seq == decided && live == generation && !due {
+                // Briefly, so that time, a new policy and stopping are noticed.
+                self.books.wait(decided, Duration::from_millis(200));
+                continue;
+            }
+            generation = live;
+            let waiting = view.state.queues().get(&self.queue);
+            if waiting.is_none_or(|q| q.waiting.is_empty()) {
+                decided = view.state.seq;
+                wake = None;
+                self.done(decided, Tally::default());
+                continue;
+            }
+            self.courtesy(&view.state);
+            again = Instant::now();
+            let state = &self.books.view().state;
+            let start = Instant::now();
+            let plan = self.decide(state);
+            let seconds = start.elapsed().as_secs_f64();
+            wake = plan.wake;
+            decided = state.seq;
+            self.books.board().note(&plan, state);
+            let (placed, stale) = match self.commit(plan) {
+                Ok(outcome) => outcome,
+                Err(Unavailable::Stopping | Unavailable::Busy) => return,
+            };
+            self.done(decided, Tally { rounds: 1, placed, stale, seconds, last: seconds });
+            if placed == 0 {
+                // A queue that finds no room takes at most half of a processor,
+                // however often the books change.
+                std::thread::sleep(start.elapsed().clamp(REST, AGAIN));
+            }
+        }
+    }
+
+    fn decide(&mut self, state: &State) -> Plan {
+        let mut policies = crater_engine::Policies::new();
+        let slot = self.policies.slot(&self.queue);
+        // Held for the round: a swap takes place between rounds.
+        let held = slot.as_ref().map(|slot| slot.round());
+        if let Some(live) = held.as_ref().and_then(|round| round.as_ref()) {
+            policies.insert(self.queue.clone(), live.policy.clone());
+        }
+        let round = Round {
+            limit: ROUND,
+            queue: Some(&self.queue),
+            ..Round::new(now(), crater_engine::mix(state.seq))
+        };
+        self.decider.decide(state, &policies, round)
+    }
+
+    /// Commits what was placed: how many jobs, and how many no longer fitted.
+    fn commit(&self, plan: Plan) -> Result<(u64, u64), Unavailable> {
+        if plan.placements.is_empty() {
+            return Ok((0, 0));
+        }
+        let all = plan.placements.len() as u64;
+        let committed = self.books.change_blocking(move |writer| {
+            let now = writer.now;
+            let committed = writer.ledger.commit(now, &plan);
+            if let Ok(committed) = &committed {
+                let stale = |job| committed.stale.iter().any(|(stale, _)| *stale == job);
+                for record in plan.records.iter().filter(|r| plan.placed(r.job) && !stale(r.job)) {
+                    if let Err(error) = writer.store().record(&plan, record) {
+                        tracing::warn!(%error, job = %record.job, "a decision record is lost");
+                    }
+                }
+            }
+            committed
+        })?;
+        match committed {
+            Ok(committed) => {
+                let stale = committed.stale.len() as u64;
+                Ok((all - stale, stale))
+            }
+            Err(error) => {
+                tracing::error!(%error, queue = %self.queue, "a plan was refused");
+                Ok((0, all))
+            }
+        }
+    }
+
+    /// Lets queues of greater priority decide on these books first.
+    fn courtesy(&self, state: &State) {
+        let mine = state.queues().get(&self.queue).map_or(0, |q| q.spec.priority);
+        let before: Vec<_> = state
+            .queues()
+            .values()
+            .filter(|q| q.spec.priority > mine && !q.waiting.is_empty() && !q.spec.paused)
+            .map(|q| q.spec.name.clone())
+            .collect();
+        if before.is_empty() {
+            return;
+        }
+        let seen = self.progress.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let behind = |seen: &mut BTreeMap<QueueName, (u64, Tally)>| {
+            before.iter().any(|name| seen.get(name).is_none_or(|(at, _)| *at < state.seq))
+        };
+        let waited = self.progress.moved.wait_timeout_while(seen, COURTESY, behind);
+        drop(waited);
+    }
+
+    fn done(&self, decided: u64, round: Tally) {
+        let mut seen = self.progress.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let (at, tally) = seen.entry(self.queue.clone()).or_default();
+        *at = decided;
+        tally.rounds += round.rounds;
+        tally.placed += round.placed;
+        tally.stale += round.stale;
+        tally.seconds += round.seconds;
+        if round.rounds > 0 {
+            tally.last = round.last;
+        }
+        drop(seen);
+        self.progress.moved.notify_all();
+    }
+}

@@ -1,0 +1,341 @@
+//! The whole system: started from a data folder and a configuration, changed
+//! while it runs.
+
+use crate::books::{Books, Unavailable};
+use crate::config::{Config, ConfigError, Plan};
+use crate::deciders::Deciders;
+use crate::executor::simulated::{Pace, Simulated};
+use crate::policies::{BuiltIns, Policies, Wanted};
+use crater_engine::ledger::Refusal;
+use crater_engine::Strings;
+use crater_model::{NodeSpec, QueueName};
+use crater_policy::Runtime;
+use crater_store::{Reader, Store, StoreError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+use thiserror::Error;
+
+/// What a start needs.
+pub struct Options {
+    /// Folder for everything that must outlive the process.
+    pub data: PathBuf,
+    /// Configuration file; the defaults without one.
+    pub config: Option<PathBuf>,
+    /// The policy runtime.
+    pub runtime: Runtime,
+    /// Policies that the binary brings along.
+    pub built_ins: BuiltIns,
+}
+
+/// The server could not start.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// The configuration.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A thread could not be started.
+    #[error("a thread cannot be started: {0}")]
+    Thread(#[from] std::io::Error),
+    /// The ledger refused what the configuration says.
+    #[error("the configuration is refused: {0}")]
+    Refused(String),
+}
+
+/// How the last reload of the configuration went.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reload {
+    /// When it was last applied.
+    pub applied: Option<crater_model::Time>,
+    /// Why the last one was refused, until one is applied.
+    pub refused: Option<String>,
+}
+
+/// The running system. Share it by `Arc`.
+pub struct System {
+    /// The books.
+    pub books: Books,
+    /// The queues' policies.
+    pub policies: Arc<Policies>,
+    /// The deciding threads.
+    pub deciders: Deciders,
+    /// The configuration in force.
+    config: RwLock<Config>,
+    file: Option<PathBuf>,
+    data: PathBuf,
+    reload: Mutex<Reload>,
+}
+
+impl System {
+    /// Recovers the books, applies the configuration and starts all threads.
+    pub fn start(options: Options) -> Result<Arc<Self>, StartError> {
+        let file = options.config.clone();
+        let config = match &file {
+            Some(file) => Config::read(file)?,
+            None => Config::default(),
+        };
+        let plan = config.plan(file.as_deref().unwrap_or(Path::new("the defaults")))?;
+        let (store, recovered) = Store::open(&options.data)?;
+        let strings = Arc::new(Strings::default());
+        let state = recovered.books(strings.clone())?;
+        let books = Books::start(store, state)?;
+        let policies = Arc::new(Policies::new(options.runtime, strings, options.built_ins));
+        let deciders = Deciders::new(books.clone(), policies.clone());
+        let system = Arc::new(Self {
+            books,
+            policies,
+            deciders,
+            config: RwLock::new(config),
+            file,
+            data: options.data,
+            reload: Mutex::default(),
+        });
+        system.commit(&plan).map_err(StartError::Refused)?;
+        for (queue, wanted) in &plan.queues {
+            // One that is broken must not keep the server from starting: its
+            // queue's fallback decides, and the status says why.
+            system.set_policy(&queue.name, wanted.as_ref()).unwrap_or_else(|text| {
+                tracing::error!(queue = %queue.name, "{text}; the queue's fallback decides");
+            });
+        }
+        system.deciders.follow(&system.books.view().state)?;
+        let pace = Pace { run: plan.run, ..Pace::default() };
+        let books = system.books.clone();
+        std::thread::Builder::new()
+            .name("executor".into())
+            .spawn(move || crate::executor::run(&books, Simulated::new(pace)))?;
+        Self::keep_house(&system, plan.retention)?;
+        Self::learn(&system)?;
+        crate::watch::start(&system)?;
+        Ok(system)
+    }
+
+    /// The configuration in force.
+    pub fn config(&self) -> Config {
+        self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Its file.
+    pub fn file(&self) -> Option<&Path> {
+        self.file.as_deref()
+    }
+
+    /// The data folder.
+    pub fn data(&self) -> &Path {
+        &self.data
+    }
+
+    /// A reader of the history.
+    pub fn reader(&self) -> Result<Reader, StoreError> {
+        Reader::open(&self.data)
+    }
+
+    /// How the last reload went.
+    pub fn reload_status(&self) -> Reload {
+        self.reload.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the file again and applies it, whole or not at all.
+    pub fn reload(&self) -> Result<(), String> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let result = Config::read(file).map_err(|e| e.to_string()).and_then(|new| self.apply(new));
+        let mut reload = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
+        match &result {
+            Ok(()) => *reload = Reload { applied: Some(crate::books::now()), refused: None },
+            Err(error) => reload.refused = Some(error.clone()),
+        }
+        result
+    }
+
+    fn apply(&self, new: Config) -> Result<(), String> {
+        let file = self.file.as_deref().unwrap_or(Path::new("the defaults"));
+        let plan = new.plan(file).map_err(|error| error.to_string())?;
+        let view = self.books.view();
+        // All new policies are tried before anything is changed.
+        let known = self.policies.status();
+        for (queue, wanted) in &plan.queues {
+            let same = |w: &Wanted| known.iter().any(|(q, k, _)| *q == queue.name && k == w);
+            if let Some(wanted) = wanted.as_ref().filter(|w| !same(w)) {
+                let checked = self.policies.check(wanted, &view.state);
+                checked.map_err(|error| format!("queue {}: {error}", queue.name))?;
+            }
+        }
+        self.commit(&plan)?;
+        for (queue, wanted) in &plan.queues {
+            self.set_policy(&queue.name, wanted.as_ref())?;
+        }
+        self.deciders.follow(&self.books.view().state).map_err(|error| error.to_string())?;
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = new;
+        Ok(())
+    }
+
+    /// Brings the books to what the configuration says, in one durable step.
+    fn commit(&self, plan: &Plan) -> Result<(), String> {
+        let plan = plan.clone();
+        let done = self.books.change_blocking(move |writer| {
+            let now = writer.now;
+            for (queue, _) in &plan.queues {
+                let known = writer.state().queues().get(&queue.name);
+                if known.is_none_or(|known| *known.spec != *queue) {
+                    writer.ledger.set_queue(now, queue.clone())?;
+                }
+            }
+            if *writer.state().quotas().platform() != plan.platform {
+                writer.ledger.set_platform(now, plan.platform)?;
+            }
+            for tenant in &plan.tenants {
+                let known = writer.state().quotas().tenants().get(&tenant.path);
+                if known.is_none_or(|known| **known != *tenant) {
+                    writer.ledger.set_tenant(now, tenant.clone())?;
+                }
+            }
+            set_nodes(writer.ledger, now, &plan.nodes)
+        });
+        done.map_err(|error| error.to_string())?.map_err(|error: Refusal| error.to_string())
+    }
+
+    /// Sets or takes away a queue's policy, and says in the journal which
+    /// decides from here on.
+    pub fn set_policy(&self, queue: &QueueName, wanted: Option<&Wanted>) -> Result<(), String> {
+        let view = self.books.view();
+        let Some(wanted) = wanted else {
+            self.policies.clear(queue);
+            return Ok(());
+        };
+        let live = self
+            .policies
+            .set(queue, wanted.clone(), &view.state)
+            .map_err(|refusal| format!("queue {queue}: {refusal}"))?;
+        self.note_policy(queue, &live).map_err(|error| error.to_string())
+    }
+
+    /// Reads a queue's policy again, because its file changed.
+    pub fn refresh_policy(&self, queue: &QueueName) {
+        let view = self.books.view();
+        match self.policies.refresh(queue, &view.state) {
+            Some(Ok(live)) => {
+                if let Err(error) = self.note_policy(queue, &live) {
+                    tracing::error!(%queue, %error, "the new policy is not in the journal");
+                }
+            }
+            Some(Err(refusal)) => tracing::warn!(%queue, "{refusal}; the last good one stays"),
+            None => {}
+        }
+    }
+
+    fn note_policy(&self, queue: &QueueName, live: &crater_policy::Live) -> Result<(), Unavailable> {
+        let digest = crater_engine::Policy::digest(&*live.policy);
+        let known = self.books.view().state.queues().get(queue).and_then(|q| q.policy);
+        if known == Some(digest) {
+            return Ok(());
+        }
+        let queue = queue.clone();
+        self.books.change_blocking(move |writer| {
+            if let Err(error) = writer.ledger.set_policy(writer.now, &queue, digest) {
+                tracing::error!(%error, "the journal does not take the policy");
+            }
+        })
+    }
+
+    /// Snapshots, forgetting what is over, trimming history.
+    fn keep_house(system: &Arc<Self>, retention: Duration) -> std::io::Result<()> {
+        let system = Arc::downgrade(system);
+        std::thread::Builder::new().name("housekeeping".into()).spawn(move || {
+            let mut last = 0;
+            loop {
+                std::thread::sleep(Duration::from_secs(10));
+                let Some(system) = system.upgrade() else { return };
+                let state = system.books.view().state.clone();
+                let many = state.seq >= last + 20_000;
+                let done = system.books.change_blocking(move |writer| {
+                    let now = writer.now;
+                    let before = crater_model::Time(now.0.saturating_sub(600_000));
+                    let forgotten = writer.ledger.forget(now, before);
+                    if let Err(error) = forgotten {
+                        tracing::error!(%error, "ended jobs stay in the books");
+                    }
+                    let snapshot = many.then(|| writer.state().snapshot());
+                    if let Some(snapshot) = snapshot
+                        && let Err(error) = writer.store().snapshot(&snapshot)
+                    {
+                        tracing::error!(%error, "no snapshot was written");
+                    }
+                    if let Err(error) = writer.store().trim(now, retention) {
+                        tracing::error!(%error, "history was not trimmed");
+                    }
+                });
+                if many {
+                    last = state.seq;
+                }
+                if done.is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(())
+    }
+
+    /// Learns the mix from submissions and tells policies that prepare.
+    fn learn(system: &Arc<Self>) -> std::io::Result<()> {
+        let (view, batches) = system.books.follow();
+        for job in view.state.jobs() {
+            system.policies.learn(&job.spec);
+        }
+        let system = Arc::downgrade(system);
+        std::thread::Builder::new().name("mix".into()).spawn(move || {
+            for batch in batches {
+                let Some(system) = system.upgrade() else { return };
+                let mut due = false;
+                for entry in batch.iter() {
+                    if let crater_model::Event::JobSubmitted { spec, .. } = &entry.event {
+                        due |= system.policies.learn(spec);
+                    }
+                }
+                if due {
+                    system.policies.teach(&system.books.view().state);
+                    for (queue, _, status) in system.policies.status() {
+                        let Some((live, _)) = status.live else { continue };
+                        if let Err(error) = system.note_policy(&queue, &live) {
+                            tracing::error!(%queue, %error, "the new policy is not in the journal");
+                        }
+                    }
+                }
+            }
+        })?;
+        Ok(())
+    }
+}
+
+/// Makes the nodes those of the configuration, by name.
+fn set_nodes<J: crater_engine::Journal>(
+    ledger: &mut crater_engine::Ledger<J>,
+    now: crater_model::Time,
+    nodes: &[NodeSpec],
+) -> Result<(), Refusal> {
+    for spec in nodes {
+        let known = ledger.state().nodes().find(|node| node.spec.name == spec.name);
+        match known.map(|node| (node.uid, node.spec.clone())) {
+            None => {
+                ledger.add_node(now, spec.clone())?;
+            }
+            Some((uid, known)) => {
+                // A person cordons while the server runs; a file does not undo it.
+                let spec = NodeSpec { cordoned: known.cordoned, ..spec.clone() };
+                if spec != *known {
+                    ledger.change_node(now, uid, spec)?;
+                }
+            }
+        }
+    }
+    let names: std::collections::BTreeSet<_> = nodes.iter().map(|node| node.name.clone()).collect();
+    let gone: Vec<_> = ledger
+        .state()
+        .nodes()
+        .filter(|node| !names.contains(&node.spec.name))
+        .map(|node| node.uid)
+        .collect();
+    gone.into_iter().try_for_each(|node| ledger.remove_node(now, node))
+}

@@ -1,0 +1,248 @@
+//! Rounds of faults under load.
+
+use crate::cluster::{self, Ask};
+use crate::crater::{Crater, How, SHORT_LEASE};
+use crate::judge::Judge;
+use crate::plane::Plane;
+use crate::proxy::Proxy;
+use crate::recount::{compare, recount};
+use anyhow::{Context, Result, bail};
+use crater_kube::kube::Client;
+use rustix::process::Signal;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// What goes wrong in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// The leader is ended without warning.
+    Kill,
+    /// The leader is paused past its lease, then resumed.
+    Pause,
+    /// The API server is ended and started again.
+    RestartApi,
+    /// All watches break, and the next try finds its history gone.
+    DropWatch,
+    /// Bindings are answered with 504; half of them did happen.
+    Timeouts,
+}
+
+impl Fault {
+    /// All of them, in turns.
+    pub const ALL: [Self; 5] =
+        [Self::Kill, Self::Pause, Self::RestartApi, Self::DropWatch, Self::Timeouts];
+}
+
+/// Two schedulers on one cluster, each by a proxy of its own.
+pub struct Rounds {
+    plane: Plane,
+    admin: Client,
+    judge: Judge,
+    proxies: [Proxy; 2],
+    /// Each with the times that it decided.
+    pair: [Option<(Crater, usize)>; 2],
+    live: VecDeque<String>,
+    made: usize,
+    started: usize,
+    heedless: bool,
+}
+
+/// What a round came to.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// What went wrong.
+    pub fault: Fault,
+    /// From the fault until every pod was bound.
+    pub recovered: Duration,
+    /// Faults that proxies did.
+    pub faults: u64,
+}
+
+impl Rounds {
+    /// A cluster of so many nodes of eight cards. `heedless`: leaders go on
+    /// writing after their lease, so that only the fence stops them.
+    pub async fn start(plane: Plane, nodes: usize, heedless: bool) -> Result<Self> {
+        let admin = plane.client("admin").await?;
+        cluster::make_nodes(&admin, nodes, 8).await?;
+        let judge = Judge::start(admin.clone());
+        let crater = plane.client("crater").await?;
+        let proxies = [Proxy::start(crater.clone()).await?, Proxy::start(crater).await?];
+        let mut rounds = Self {
+            plane,
+            admin,
+            judge,
+            proxies,
+            pair: [None, None],
+            live: VecDeque::new(),
+            made: 0,
+            started: 0,
+            heedless,
+        };
+        rounds.fill_up().await?;
+        Ok(rounds)
+    }
+
+    /// Starts whichever of the two does not run; waits until one leads.
+    async fn fill_up(&mut self) -> Result<()> {
+        for i in 0..2 {
+            if self.pair[i].as_mut().is_some_and(|(c, _)| c.process.runs()) {
+                continue;
+            }
+            self.started += 1;
+            let mut how = How::with(&[SHORT_LEASE, "--resync=20"]);
+            if self.heedless {
+                how.args.push("--heedless".into());
+            }
+            how.by = Some(self.proxies[i].port);
+            let name = format!("crater-{}", self.started);
+            self.pair[i] = Some((Crater::start(&self.plane, &name, &how)?, 0));
+        }
+        self.leader().await.map(|_| ())
+    }
+
+    /// Which of the two leads: the one that last began to.
+    async fn leader(&mut self) -> Result<usize> {
+        let until = Instant::now() + Duration::from_secs(40);
+        loop {
+            for i in 0..2 {
+                if let Some((crater, _)) = &self.pair[i] {
+                    let log = crater.log();
+                    let (began, ended) = (log.rfind("decides: "), log.rfind("stands by"));
+                    if began > ended {
+                        return Ok(i);
+                    }
+                }
+            }
+            if Instant::now() > until {
+                bail!("nobody leads");
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    }
+
+    /// One round: pods come and go, something goes wrong among them, and in
+    /// the end all are bound and nothing is oversold.
+    pub async fn round(&mut self, fault: Fault, pods: usize) -> Result<Outcome> {
+        let before: u64 = self.faults();
+        // What makes room, while the new ones come.
+        let leave: Vec<String> = {
+            let count = self.live.len().saturating_sub(2 * pods);
+            self.live.drain(..count).collect()
+        };
+        let names: Vec<String> = (0..pods).map(|i| format!("p{}", self.made + i)).collect();
+        let first = self.made;
+        let asks = (0..pods).map(|i| Ask::mixed(first + i));
+        let new: Vec<Value> =
+            names.iter().zip(asks).map(|(name, ask)| cluster::pod(name, "crater", &ask)).collect();
+        self.made += pods;
+        self.live.extend(names);
+        let leader = self.leader().await?;
+        if fault == Fault::Timeouts {
+            for proxy in &self.proxies {
+                proxy.faults.done_but_504.store(pods as u32 / 4, Ordering::SeqCst);
+                proxy.faults.undone_and_504.store(pods as u32 / 4, Ordering::SeqCst);
+            }
+        }
+        let admin = self.admin.clone();
+        let load = tokio::spawn(async move {
+            for name in leave {
+                cluster::delete_pod(&admin, &name).await?;
+            }
+            cluster::make_pods(&admin, new).await
+        });
+        if fault == Fault::Pause {
+            // Bindings of the leader are under way when it stops.
+            let faults = &self.proxies[leader].faults;
+            faults.hold_ms.store(3500, Ordering::SeqCst);
+            faults.hold.store(8, Ordering::SeqCst);
+        }
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        let at = Instant::now();
+        self.inject(fault, leader).await?;
+        if let Err(error) = load.await? {
+            // Only a restart of the API server may lose requests of the load.
+            if fault != Fault::RestartApi {
+                return Err(error);
+            }
+            self.forget_unmade().await?;
+        }
+        cluster::all_bound(&self.admin, Duration::from_secs(60)).await.with_context(|| {
+            let logs = self.pair.iter().flatten().map(|(c, _)| c.log());
+            let ends = logs.map(|l| l.lines().rev().take(5).collect::<Vec<_>>().join(" | "));
+            format!("after {fault:?}: {}", ends.collect::<Vec<_>>().join(" || "))
+        })?;
+        let recovered = at.elapsed();
+        self.fill_up().await?;
+        recount(&self.admin).await?;
+        self.judge.verdict()?;
+        Ok(Outcome { fault, recovered, faults: self.faults() - before })
+    }
+
+    fn faults(&self) -> u64 {
+        self.proxies.iter().map(|p| p.faults.done.load(Ordering::SeqCst)).sum()
+    }
+
+    async fn inject(&mut self, fault: Fault, leader: usize) -> Result<()> {
+        match fault {
+            Fault::Kill => {
+                if let Some((crater, _)) = self.pair[leader].take() {
+                    crater.process.kill();
+                }
+            }
+            Fault::Pause => {
+                let crater = self.pair[leader].as_ref().context("no leader")?;
+                crater.0.process.signal(Signal::STOP)?;
+                tokio::time::sleep(Duration::from_millis(4500)).await;
+                crater.0.process.signal(Signal::CONT)?;
+            }
+            Fault::RestartApi => self.plane.restart_api().await?,
+            Fault::DropWatch => {
+                for proxy in &self.proxies {
+                    proxy.faults.history_gone.store(2, Ordering::SeqCst);
+                    proxy.faults.drop_watches();
+                }
+            }
+            Fault::Timeouts => {}
+        }
+        Ok(())
+    }
+
+    async fn forget_unmade(&mut self) -> Result<()> {
+        let there: std::collections::BTreeSet<String> =
+            cluster::pods(&self.admin).await?.into_iter().filter_map(|p| p.metadata.name).collect();
+        self.live.retain(|name| there.contains(name));
+        Ok(())
+    }
+
+    /// Ends it: the leader's books against a recount, nothing left promised,
+    /// and the counts of both.
+    pub async fn end(mut self) -> Result<(u64, Vec<Value>)> {
+        // What was learnt by the watch after the last binding has arrived then.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let moments = self.judge.verdict()?;
+        let leader = self.leader().await?;
+        let counted = recount(&self.admin).await?;
+        let mut counts = vec![];
+        let order = [1 - leader, leader];
+        for i in order {
+            let Some((crater, _)) = self.pair[i].take() else { continue };
+            if i == leader {
+                let (books, own) = crater.end()?;
+                compare(&books, &counted)?;
+                counts.push(own);
+            } else {
+                let mut crater = crater;
+                crater.process.end(Duration::from_secs(20));
+                counts.push(crater.counts()?);
+            }
+        }
+        for own in &counts {
+            if own["defects"] != 0 || own["overpromised"] != 0 {
+                bail!("a scheduler found itself wrong: {own}");
+            }
+        }
+        Ok((moments, counts))
+    }
+}
