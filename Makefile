@@ -32,9 +32,10 @@ build: policies ## build the program: target/release/crater
 	@echo '== build'
 	@$(ENV) cargo build --release --package crater
 
-demo: build ## watch a simulated cluster at work
+demo: build ## watch a simulated cluster at work, then a server of your own
 	@echo '== demo'
 	@$(CRATER) simulate demo
+	@scripts/demo.sh $(CRATER)
 
 test: setup policies ## every check and every test
 	@echo '== lint'

@@ -81,7 +81,9 @@ impl Caller {
         }
         if self.role < role {
             let (has, name) = (self.role.name(), role.name());
-            return Err(Problem::forbidden(format!("this takes the role {name} at {tenant}; the token has {has}")));
+            return Err(Problem::forbidden(format!(
+                "this takes the role {name} at {tenant}; the token has {has}"
+            )));
         }
         Ok(())
     }

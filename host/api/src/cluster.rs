@@ -116,7 +116,8 @@ pub async fn change(
         let found = state.nodes().find(|node| *node.spec.name == *name);
         found.map(|node| (node.uid, node.spec.clone()))
     };
-    let (uid, spec) = find(&app.system.books.view().state).ok_or_else(|| Problem::unknown("node", &name))?;
+    let (uid, spec) =
+        find(&app.system.books.view().state).ok_or_else(|| Problem::unknown("node", &name))?;
     let cordoned = if change.drain { true } else { change.cordoned.unwrap_or(spec.cordoned) };
     let (spec, drain) = (NodeSpec { cordoned, ..(*spec).clone() }, change.drain);
     let done = app.system.books.change(move |writer| {

@@ -4,13 +4,16 @@ use crate::app::App;
 use crate::auth::{Caller, Role};
 use crate::extract::{Body, Path, Query};
 use crate::problem::Problem;
-use crate::types::{CardView, ClaimView, EventView, JobDetail, JobView, Submit, constraints, decision, of_row, rfc3339};
+use crate::types::{
+    CardView, ClaimView, EventView, JobDetail, JobView, Submit, constraints, decision, of_row,
+    rfc3339,
+};
 use axum::Json;
 use axum::extract::State as Shared;
 use axum::http::{HeaderMap, StatusCode};
 use crater_engine::{Job, State};
-use crater_model::{Digest, JobChanges, JobState, JobUid, TenantPath, Time};
 use crater_model::event::Entry;
+use crater_model::{Digest, JobChanges, JobState, JobUid, TenantPath, Time};
 use crater_server::now;
 use crater_store::{Filter, Page, Submission};
 use serde::{Deserialize, Serialize};
@@ -28,10 +31,9 @@ pub fn job_uid(text: &str) -> Result<JobUid, Problem> {
 pub fn reason(app: &App, job: &Job) -> String {
     if job.state == JobState::Pending {
         let board = app.system.books.board();
-        return board.reasons(job.uid).map_or_else(
-            || "not decided on yet".to_owned(),
-            |reasons| reasons.to_string(),
-        );
+        return board
+            .reasons(job.uid)
+            .map_or_else(|| "not decided on yet".to_owned(), |reasons| reasons.to_string());
     }
     job.reason.to_string()
 }
@@ -56,7 +58,10 @@ pub async fn submit(
         Some(key) => {
             let text = key.to_str().ok().filter(|key| (1..=128).contains(&key.len()));
             Some(text.map(str::to_owned).ok_or_else(|| {
-                Problem::field("Idempotency-Key", "Idempotency-Key: expected 1 to 128 plain characters")
+                Problem::field(
+                    "Idempotency-Key",
+                    "Idempotency-Key: expected 1 to 128 plain characters",
+                )
             })?)
         }
     };
@@ -72,7 +77,9 @@ pub async fn submit(
                 && let Some(known) = writer.store().recall(&scope, key, at)?
             {
                 if known.request != body_hash {
-                    return Err(Problem::conflict("this Idempotency-Key came with another body before"));
+                    return Err(Problem::conflict(
+                        "this Idempotency-Key came with another body before",
+                    ));
                 }
                 return Ok((known.job, false));
             }
@@ -165,7 +172,10 @@ pub async fn list(
 ) -> Result<Json<Jobs>, Problem> {
     let limit = which.limit.unwrap_or(100);
     if !(1..=1000).contains(&limit) {
-        return Err(Problem::field("limit", format!("limit: {limit} is refused: expected 1 to 1000")));
+        return Err(Problem::field(
+            "limit",
+            format!("limit: {limit} is refused: expected 1 to 1000"),
+        ));
     }
     let states = which.status.iter().flat_map(|text| text.split(','));
     let states = states.map(job_state).collect::<Result<Vec<_>, _>>()?;
@@ -221,7 +231,9 @@ pub async fn get(
     let uid = job_uid(&id)?;
     let mut found = find(&app, &caller, uid).await?;
     let (row, events, kept) = app
-        .look(move |reader| Ok((reader.job(uid)?, reader.events(uid)?, reader.decisions(uid)?.pop())))
+        .look(move |reader| {
+            Ok((reader.job(uid)?, reader.events(uid)?, reader.decisions(uid)?.pop()))
+        })
         .await?;
     let view = app.system.books.view();
     let job = view.state.job(uid);
@@ -290,14 +302,22 @@ pub struct Why {
     pub reason: String,
 }
 
-async fn end(app: &App, caller: &Caller, id: &str, role: Role, state: JobState, why: String) -> Result<JobView, Problem> {
+async fn end(
+    app: &App,
+    caller: &Caller,
+    id: &str,
+    role: Role,
+    state: JobState,
+    why: String,
+) -> Result<JobView, Problem> {
     let uid = job_uid(id)?;
     let found = find(app, caller, uid).await?;
     caller.must(role, &found.tenant)?;
     if why.len() > 500 {
         return Err(Problem::field("reason", "reason: expected at most 500 characters"));
     }
-    let done = app.system.books.change(move |writer| writer.ledger.end_job(writer.now, uid, state, &why));
+    let done =
+        app.system.books.change(move |writer| writer.ledger.end_job(writer.now, uid, state, &why));
     match done.await? {
         // Over and forgotten by the books since: the same as over.
         Err(crater_engine::ledger::Refusal::Unknown { .. }) => {
@@ -317,7 +337,8 @@ pub async fn cancel(
     Path(id): Path<String>,
     Body(why): Body<Why>,
 ) -> Result<Json<JobView>, Problem> {
-    let reason = if why.reason.is_empty() { format!("cancelled by {}", caller.name) } else { why.reason };
+    let reason =
+        if why.reason.is_empty() { format!("cancelled by {}", caller.name) } else { why.reason };
     Ok(Json(end(&app, &caller, &id, Role::Member, JobState::Cancelled, reason).await?))
 }
 
@@ -386,13 +407,15 @@ pub async fn update(
     let uid = job_uid(&id)?;
     let found = find(&app, &caller, uid).await?;
     caller.must(Role::Member, &found.tenant)?;
-    let priority = change.priority.as_ref().map(|p| crater_model::Priority::parse("priority", &p.0));
+    let priority =
+        change.priority.as_ref().map(|p| crater_model::Priority::parse("priority", &p.0));
     let changes = JobChanges {
         priority: priority.transpose()?,
         preemptible: change.preemptible,
         disk_weight: change.disk_io,
     };
-    let done = app.system.books.change(move |writer| writer.ledger.update_job(writer.now, uid, changes));
+    let done =
+        app.system.books.change(move |writer| writer.ledger.update_job(writer.now, uid, changes));
     match done.await? {
         Err(crater_engine::ledger::Refusal::Unknown { .. }) => {
             return Err(Problem::conflict(format!("{uid} is over already")));

@@ -22,7 +22,8 @@ impl Page {
     fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
         let labels: Vec<String> =
             labels.iter().map(|(name, value)| format!("{name}=\"{}\"", quoted(value))).collect();
-        let labels = if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
+        let labels =
+            if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
         let _ = writeln!(self.0, "{name}{labels} {value}");
     }
 }
@@ -41,29 +42,61 @@ pub async fn metrics(Shared(app): Shared<App>) -> impl IntoResponse {
         ("crater_nodes", "Nodes.", sums.nodes as f64),
         ("crater_gpu_capacity_cards", "GPU cards.", sums.gpu_milli as f64 / 1000.0),
         ("crater_gpu_allocated_cards", "GPU cards promised.", sums.gpu_used_milli as f64 / 1000.0),
-        ("crater_gpu_memory_capacity_bytes", "Memory of all cards.", sums.gpu_memory_mib as f64 * 1_048_576.0),
-        ("crater_gpu_memory_allocated_bytes", "Memory of cards promised.", sums.gpu_memory_used_mib as f64 * 1_048_576.0),
+        (
+            "crater_gpu_memory_capacity_bytes",
+            "Memory of all cards.",
+            sums.gpu_memory_mib as f64 * 1_048_576.0,
+        ),
+        (
+            "crater_gpu_memory_allocated_bytes",
+            "Memory of cards promised.",
+            sums.gpu_memory_used_mib as f64 * 1_048_576.0,
+        ),
         ("crater_cpu_capacity_cores", "Cores.", sums.cpu_milli as f64 / 1000.0),
         ("crater_cpu_allocated_cores", "Cores promised.", sums.cpu_used_milli as f64 / 1000.0),
-        ("crater_memory_capacity_bytes", "Memory of all nodes.", sums.memory_mib as f64 * 1_048_576.0),
-        ("crater_memory_allocated_bytes", "Memory promised.", sums.memory_used_mib as f64 * 1_048_576.0),
+        (
+            "crater_memory_capacity_bytes",
+            "Memory of all nodes.",
+            sums.memory_mib as f64 * 1_048_576.0,
+        ),
+        (
+            "crater_memory_allocated_bytes",
+            "Memory promised.",
+            sums.memory_used_mib as f64 * 1_048_576.0,
+        ),
     ] {
         page.family(name, "gauge", help);
         page.sample(name, &[], value);
     }
     page.family("crater_pending_jobs", "gauge", "Jobs that wait, by queue.");
     for queue in state.queues().values() {
-        page.sample("crater_pending_jobs", &[("queue", &queue.spec.name)], queue.waiting.len() as f64);
+        page.sample(
+            "crater_pending_jobs",
+            &[("queue", &queue.spec.name)],
+            queue.waiting.len() as f64,
+        );
     }
     page.family("crater_active_jobs", "gauge", "Jobs that hold something, by queue.");
     for queue in state.queues().values() {
-        page.sample("crater_active_jobs", &[("queue", &queue.spec.name)], queue.running.len() as f64);
+        page.sample(
+            "crater_active_jobs",
+            &[("queue", &queue.spec.name)],
+            queue.running.len() as f64,
+        );
     }
     let tallies = app.system.deciders.tallies();
     for (name, help, value) in [
-        ("crater_scheduling_rounds_total", "Rounds decided, by queue.", (|t| t.rounds as f64) as fn(&crater_server::deciders::Tally) -> f64),
+        (
+            "crater_scheduling_rounds_total",
+            "Rounds decided, by queue.",
+            (|t| t.rounds as f64) as fn(&crater_server::deciders::Tally) -> f64,
+        ),
         ("crater_scheduled_jobs_total", "Jobs placed, by queue.", |t| t.placed as f64),
-        ("crater_stale_placements_total", "Placements that no longer fitted when committed, by queue.", |t| t.stale as f64),
+        (
+            "crater_stale_placements_total",
+            "Placements that no longer fitted when committed, by queue.",
+            |t| t.stale as f64,
+        ),
         ("crater_scheduling_seconds_total", "Seconds spent deciding, by queue.", |t| t.seconds),
     ] {
         page.family(name, "counter", help);
@@ -77,18 +110,41 @@ pub async fn metrics(Shared(app): Shared<App>) -> impl IntoResponse {
         if let Some((live, _)) = &status.live {
             let manifest = live.policy.manifest();
             let digest = live.policy.digest().short();
-            let labels = [("queue", &**queue), ("policy", &manifest.name), ("version", &manifest.version), ("digest", &digest)];
+            let labels = [
+                ("queue", &**queue),
+                ("policy", &manifest.name),
+                ("version", &manifest.version),
+                ("digest", &digest),
+            ];
             page.sample("crater_policy_info", &labels, 1.0);
         }
     }
-    page.family("crater_policy_faults_total", "counter", "Calls of the live policy that failed, by queue and cause.");
+    page.family(
+        "crater_policy_faults_total",
+        "counter",
+        "Calls of the live policy that failed, by queue and cause.",
+    );
     for (queue, _, status) in &policies {
         let Some((_, counters)) = &status.live else { continue };
-        for (cause, n) in [("trap", counters.traps), ("deadline", counters.deadlines), ("memory", counters.memory), ("bad-answer", counters.bad_answers), ("unavailable", counters.unavailable)] {
-            page.sample("crater_policy_faults_total", &[("queue", queue), ("cause", cause)], n as f64);
+        for (cause, n) in [
+            ("trap", counters.traps),
+            ("deadline", counters.deadlines),
+            ("memory", counters.memory),
+            ("bad-answer", counters.bad_answers),
+            ("unavailable", counters.unavailable),
+        ] {
+            page.sample(
+                "crater_policy_faults_total",
+                &[("queue", queue), ("cause", cause)],
+                n as f64,
+            );
         }
     }
-    page.family("crater_policy_refusals_total", "counter", "Replacements that were refused, by queue.");
+    page.family(
+        "crater_policy_refusals_total",
+        "counter",
+        "Replacements that were refused, by queue.",
+    );
     for (queue, _, status) in &policies {
         page.sample("crater_policy_refusals_total", &[("queue", queue)], status.refusals as f64);
     }

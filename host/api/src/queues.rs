@@ -97,7 +97,11 @@ pub fn policy_view(app: &App, queue: &str) -> Option<PolicyView> {
     let (_, wanted, status) = all.into_iter().find(|(name, _, _)| &**name == queue)?;
     let live = status.live.map(|(live, counters)| {
         let manifest = live.policy.manifest();
-        let faults = counters.traps + counters.deadlines + counters.memory + counters.bad_answers + counters.unavailable;
+        let faults = counters.traps
+            + counters.deadlines
+            + counters.memory
+            + counters.bad_answers
+            + counters.unavailable;
         let lines = live.policy.logs();
         let last = lines.len().saturating_sub(20);
         LiveView {
@@ -107,7 +111,10 @@ pub fn policy_view(app: &App, queue: &str) -> Option<PolicyView> {
             since: rfc3339(live.since),
             calls: counters.calls,
             faults,
-            log: lines[last..].iter().map(|l| format!("{:?} in {}: {}", l.level, l.during, l.text)).collect(),
+            log: lines[last..]
+                .iter()
+                .map(|l| format!("{:?} in {}: {}", l.level, l.during, l.text))
+                .collect(),
         }
     });
     let refused = status.refusal.map(|refusal| RefusedView {
@@ -234,9 +241,15 @@ pub async fn change(
     get(Shared(app), caller, Path(name)).await
 }
 
-async fn set_policy(app: &App, caller: &Caller, name: &str, change: &QueueChange) -> Result<(), Problem> {
+async fn set_policy(
+    app: &App,
+    caller: &Caller,
+    name: &str,
+    change: &QueueChange,
+) -> Result<(), Problem> {
     let known = app.system.policies.status();
-    let known = known.into_iter().find(|(queue, _, _)| &**queue == name).map(|(_, wanted, _)| wanted);
+    let known =
+        known.into_iter().find(|(queue, _, _)| &**queue == name).map(|(_, wanted, _)| wanted);
     let source = match change.policy.as_deref() {
         Some("none") => None,
         Some(text) => Some(Source::parse(text)),

@@ -7,8 +7,8 @@ use crate::extract::{Body, Path, Query};
 use crate::problem::Problem;
 use axum::Json;
 use axum::extract::State as Shared;
-use crater_engine::quota::{Effect, preview};
 use crater_engine::State;
+use crater_engine::quota::{Effect, preview};
 use crater_model::{FieldError, Priority, Resource, TenantPath, TenantSpec};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -68,7 +68,10 @@ fn view(state: &State, path: &str) -> QuotaView {
     let mut notes = vec![];
     if let Some(level) = level {
         for (resource, excess) in level.excess() {
-            notes.push(format!("uses {} of {resource} more than hard; nothing is evicted for that", resource.spell(excess)));
+            notes.push(format!(
+                "uses {} of {resource} more than hard; nothing is evicted for that",
+                resource.spell(excess)
+            ));
         }
     }
     if resources.values().any(|r| r.hard.is_some()) && !quotas.platform().borrowing {
@@ -103,7 +106,10 @@ pub async fn list(Shared(app): Shared<App>, caller: Caller) -> Json<Vec<QuotaVie
 fn tenant(state: &State, caller: &Caller, text: &str) -> Result<TenantPath, Problem> {
     if text == "-" {
         if caller.tenant.as_str().is_empty() {
-            return Err(Problem::field("tenant", "tenant: this token belongs to no tenant: say which"));
+            return Err(Problem::field(
+                "tenant",
+                "tenant: this token belongs to no tenant: say which",
+            ));
         }
         return Ok(caller.tenant.clone());
     }
@@ -183,7 +189,11 @@ fn spell(effect: &Effect) -> String {
         Effect::NotGuaranteed { tenant, resource, available, promised } => format!(
             "{} of {resource} are promised and {} have {}: not guaranteed",
             resource.spell(*promised),
-            if tenant.is_empty() { "the cluster's nodes".to_owned() } else { format!("{tenant}'s limits") },
+            if tenant.is_empty() {
+                "the cluster's nodes".to_owned()
+            } else {
+                format!("{tenant}'s limits")
+            },
             resource.spell(*available)
         ),
     }
@@ -197,7 +207,11 @@ impl QuotaChange {
             for (name, amount) in amounts {
                 let field = format!("{part}.{name}");
                 let resource = Resource::parse(name).ok_or_else(|| {
-                    FieldError::new(&field, name, "gpu, gpu-memory, cpu, memory, disk-mbps or gpu.MODEL")
+                    FieldError::new(
+                        &field,
+                        name,
+                        "gpu, gpu-memory, cpu, memory, disk-mbps or gpu.MODEL",
+                    )
                 })?;
                 let amount = match amount.0.as_str() {
                     "none" => None,
@@ -246,7 +260,8 @@ pub async fn set(
         // Read again in the thread that writes: what is left out stays as it is then.
         let done = app.system.books.change(move |writer| {
             let known = writer.state().quotas().tenants().get(&path);
-            let mut spec = known.map_or_else(|| TenantSpec::new(path.clone()), |spec| (**spec).clone());
+            let mut spec =
+                known.map_or_else(|| TenantSpec::new(path.clone()), |spec| (**spec).clone());
             change.apply(&mut spec)?;
             writer.ledger.set_tenant(writer.now, spec)
         });

@@ -73,9 +73,19 @@ pub fn router(app: App) -> Router {
         .route("/readyz", get(move || ready_page(ready.clone())))
         .route("/metrics", get(metrics::metrics))
         .route("/api/v1/config/schema", get(|| async { Json(crater_server::Config::schema()) }))
-        .fallback(|| async { Problem::new(StatusCode::NOT_FOUND, "path", "there is nothing here; /docs lists what there is") })
+        .fallback(|| async {
+            Problem::new(
+                StatusCode::NOT_FOUND,
+                "path",
+                "there is nothing here; /docs lists what there is",
+            )
+        })
         .method_not_allowed_fallback(|| async {
-            Problem::new(StatusCode::METHOD_NOT_ALLOWED, "method", "this path does not take that method; /docs lists what there is")
+            Problem::new(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "method",
+                "this path does not take that method; /docs lists what there is",
+            )
         })
         .layer(DefaultBodyLimit::max(BODY))
         .with_state(app)
@@ -97,7 +107,9 @@ pub enum ServeError {
     #[error("listen: {0:?} is refused: expected an address and port such as 127.0.0.1:8470")]
     Address(String),
     /// Tokens would go over the network in the clear.
-    #[error("{0} is not a loopback address and there is no tls: give a certificate and key, or set allow-plain-http")]
+    #[error(
+        "{0} is not a loopback address and there is no tls: give a certificate and key, or set allow-plain-http"
+    )]
     Plain(SocketAddr),
     /// Certificate or key.
     #[error("tls: {0}")]
@@ -120,7 +132,8 @@ pub async fn serve(
     if tls.is_none() && !plain && !address.ip().is_loopback() {
         return Err(ServeError::Plain(address));
     }
-    let socket = std::net::TcpListener::bind(address).map_err(|e| ServeError::Socket(address, e))?;
+    let socket =
+        std::net::TcpListener::bind(address).map_err(|e| ServeError::Socket(address, e))?;
     let local = socket.local_addr().map_err(|e| ServeError::Socket(address, e))?;
     socket.set_nonblocking(true).map_err(|e| ServeError::Socket(address, e))?;
     let handle = axum_server::Handle::new();
@@ -133,12 +146,16 @@ pub async fn serve(
     listening(local);
     let served = match tls {
         None => {
-            let server = axum_server::from_tcp(socket).map_err(|e| ServeError::Socket(address, e))?;
+            let server =
+                axum_server::from_tcp(socket).map_err(|e| ServeError::Socket(address, e))?;
             server.handle(handle).serve(service).await
         }
         Some(tls) => {
-            let config = RustlsConfig::from_pem_file(&tls.certificate, &tls.key).await.map_err(ServeError::Tls)?;
-            let server = axum_server::from_tcp_rustls(socket, config).map_err(|e| ServeError::Socket(address, e))?;
+            let config = RustlsConfig::from_pem_file(&tls.certificate, &tls.key)
+                .await
+                .map_err(ServeError::Tls)?;
+            let server = axum_server::from_tcp_rustls(socket, config)
+                .map_err(|e| ServeError::Socket(address, e))?;
             server.handle(handle).serve(service).await
         }
     };

@@ -90,9 +90,17 @@ pub async fn create(
     let tenant = match (&ask.tenant, ask.role) {
         (None, Role::Admin) => None,
         (Some(_), Role::Admin) => {
-            return Err(Problem::field("tenant", "tenant: an administrator's token holds everywhere; leave it out"));
+            return Err(Problem::field(
+                "tenant",
+                "tenant: an administrator's token holds everywhere; leave it out",
+            ));
         }
-        (None, _) => return Err(Problem::field("tenant", "tenant: expected a department, department/project or department/project/person")),
+        (None, _) => {
+            return Err(Problem::field(
+                "tenant",
+                "tenant: expected a department, department/project or department/project/person",
+            ));
+        }
         (Some(path), _) => Some(TenantPath::parse("tenant", path)?),
     };
     match &tenant {
@@ -130,11 +138,17 @@ async fn reload(app: &App) -> Result<(), Problem> {
 
 /// Lists the tokens at or below the caller's tenant.
 #[utoipa::path(get, path = "/api/v1/tokens", tag = "tokens", responses((status = 200, body = Vec<TokenView>)))]
-pub async fn list(Shared(app): Shared<App>, caller: Caller) -> Result<Json<Vec<TokenView>>, Problem> {
+pub async fn list(
+    Shared(app): Shared<App>,
+    caller: Caller,
+) -> Result<Json<Vec<TokenView>>, Problem> {
     let all = app.look(|reader| reader.tokens()).await?;
     let mine = |token: &&crater_store::Token| {
         caller.role == Role::Admin
-            || token.tenant.as_ref().is_some_and(|tenant| caller.role >= Role::Manager && caller.sees(tenant.as_str()))
+            || token
+                .tenant
+                .as_ref()
+                .is_some_and(|tenant| caller.role >= Role::Manager && caller.sees(tenant.as_str()))
             || token.id == caller.token
     };
     Ok(Json(all.iter().filter(mine).map(view).collect()))

@@ -6,8 +6,8 @@ use crater_engine::{Job, Outcome, Record, State};
 use crater_model::parse::{bandwidth, cpu, gpu, integer, memory};
 use crater_model::select::{Condition, Operator, Selector};
 use crater_model::{
-    DiskAsk, FieldError, GpuAsk, Iops, JobSpec, Kind, MilliCards, Need, Priority, Request,
-    TenantPath, Task,
+    DiskAsk, FieldError, GpuAsk, Iops, JobSpec, Kind, MilliCards, Need, Priority, Request, Task,
+    TenantPath,
 };
 use crater_store::JobRow;
 use serde::{Deserialize, Serialize};
@@ -200,7 +200,10 @@ impl Submit {
         if request.gpu.is_some() && (request.cpu.is_zero() || request.memory.is_zero()) {
             let field = if request.cpu.is_zero() { "cpu" } else { "memory" };
             let advice = ratio(state, request.cards());
-            return Err(Problem::field(field, format!("{field}: a GPU must come with CPU and memory{advice}")));
+            return Err(Problem::field(
+                field,
+                format!("{field}: a GPU must come with CPU and memory{advice}"),
+            ));
         }
         Ok(request)
     }
@@ -215,7 +218,9 @@ fn ratio(state: &State, cards: u64) -> String {
     }
     let cpu: u64 = with_cards().map(|node| node.spec.cpu.0).sum::<u64>() * cards / all / 1000;
     let memory: u64 = with_cards().map(|node| node.spec.memory.0).sum::<u64>() * cards / all / 1024;
-    format!("; the nodes have {cpu} cores and {memory}Gi for {cards} card(s), so --cpu {cpu} --memory {memory}Gi fits")
+    format!(
+        "; the nodes have {cpu} cores and {memory}Gi for {cards} card(s), so --cpu {cpu} --memory {memory}Gi fits"
+    )
 }
 
 /// A job and where it stands.
@@ -451,7 +456,12 @@ pub fn decision(record: &Record, at: crater_model::Time) -> DecisionView {
 pub fn constraints(record: &Record) -> Vec<String> {
     let Outcome::Waits(reasons) = &record.outcome else { return vec![] };
     let mut lines: Vec<String> = reasons.job.iter().map(ToString::to_string).collect();
-    lines.extend(reasons.counts.iter().map(|(reason, n)| format!("{n} of {} nodes: {reason}", reasons.nodes)));
+    lines.extend(
+        reasons
+            .counts
+            .iter()
+            .map(|(reason, n)| format!("{n} of {} nodes: {reason}", reasons.nodes)),
+    );
     if reasons.impossible() {
         lines.push("no node can ever hold it".into());
     }

@@ -45,7 +45,9 @@ pub enum Command {
     #[command(subcommand)]
     Config(client::ConfigCommand),
     /// Print a script that completes commands in a shell
-    #[command(after_help = "Example:\n  crater completion bash > ~/.local/share/bash-completion/completions/crater")]
+    #[command(
+        after_help = "Example:\n  crater completion bash > ~/.local/share/bash-completion/completions/crater"
+    )]
     Completion(client::Completion),
 }
 
@@ -82,7 +84,9 @@ pub enum Simulate {
     #[command(after_help = YARDSTICK_HELP)]
     Yardstick(Yardstick),
     /// Print a trace's mix of jobs, for `--mix`
-    #[command(after_help = "Example:\n  crater simulate mix --data traces/openb --trace default > mix.json")]
+    #[command(
+        after_help = "Example:\n  crater simulate mix --data traces/openb --trace default > mix.json"
+    )]
     Mix(Mix),
     /// Place every trace with the mix of every other one
     #[command(after_help = MIXES_HELP)]

@@ -54,11 +54,14 @@ pub fn run(args: &Embedded) -> anyhow::Result<()> {
         None => default_data()?,
     };
     if let Some(parent) = data.parent() {
-        std::fs::create_dir_all(parent).with_context(|| format!("{}", parent.display())).map_err(input)?;
+        std::fs::create_dir_all(parent)
+            .with_context(|| format!("{}", parent.display()))
+            .map_err(input)?;
     }
     tracing_subscriber::fmt()
         .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("CRATER_LOG").unwrap_or_else(|_| "info".into()),
+            tracing_subscriber::EnvFilter::try_from_env("CRATER_LOG")
+                .unwrap_or_else(|_| "info".into()),
         )
         .with_writer(std::io::stderr)
         .init();
@@ -93,7 +96,9 @@ pub fn run(args: &Embedded) -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async move {
         let listening = |address| {
-            eprintln!("crater: listening on {scheme}://{address} (browse {scheme}://{address}/docs)");
+            eprintln!(
+                "crater: listening on {scheme}://{address} (browse {scheme}://{address}/docs)"
+            );
         };
         crater_api::serve(app, &listen, tls.as_ref(), config.allow_plain_http, listening, signal())
             .await
@@ -118,7 +123,8 @@ fn keep(data: &Path, token: &str) -> anyhow::Result<PathBuf> {
 /// Ends with the first SIGINT or SIGTERM.
 async fn signal() {
     use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut term), Ok(mut int)) = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    let (Ok(mut term), Ok(mut int)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
     else {
         // Without handlers the process ends by the signal itself.
         return std::future::pending().await;

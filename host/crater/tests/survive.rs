@@ -55,7 +55,14 @@ fn agent() -> ureq::Agent {
 }
 
 /// One request; nothing if the connection broke.
-fn ask(agent: &ureq::Agent, token: &str, method: &str, url: &str, key: &str, body: &Value) -> Option<(u16, Value)> {
+fn ask(
+    agent: &ureq::Agent,
+    token: &str,
+    method: &str,
+    url: &str,
+    key: &str,
+    body: &Value,
+) -> Option<(u16, Value)> {
     let request = ureq::http::Request::builder()
         .method(method)
         .uri(url)
@@ -172,7 +179,8 @@ fn check(url: &str, agent: &ureq::Agent, token: &str, told: &Told) {
             assert_eq!(found[0].1, "Cancelled", "{id}");
         }
     }
-    let (_, quota) = ask(agent, token, "GET", &format!("{url}/api/v1/tenants/team"), "g", &Value::Null).unwrap();
+    let (_, quota) =
+        ask(agent, token, "GET", &format!("{url}/api/v1/tenants/team"), "g", &Value::Null).unwrap();
     let hard = quota["resources"]["gpu"]["figures"][1].as_u64().unwrap() / 1000;
     assert!(hard == told.quota.0 || Some(hard) == told.quota.1, "{hard}: {:?}", told.quota);
 }
@@ -181,7 +189,8 @@ fn check(url: &str, agent: &ureq::Agent, token: &str, told: &Told) {
 fn settles(url: &str, agent: &ureq::Agent, token: &str) {
     let until = Instant::now() + Duration::from_secs(120);
     loop {
-        let (_, cluster) = ask(agent, token, "GET", &format!("{url}/api/v1/cluster"), "g", &Value::Null).unwrap();
+        let (_, cluster) =
+            ask(agent, token, "GET", &format!("{url}/api/v1/cluster"), "g", &Value::Null).unwrap();
         let figure = |name: &str| cluster[name].as_u64().unwrap();
         if figure("waiting") == 0 && figure("running") == 0 {
             assert_eq!((figure("gpu-used-milli"), figure("cpu-used-milli")), (0, 0));

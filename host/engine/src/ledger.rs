@@ -134,7 +134,6 @@ impl<J: Journal> Ledger<J> {
         &self.journal
     }
 
-
     /// The journal, to sync or compact it.
     pub fn journal_mut(&mut self) -> &mut J {
         &mut self.journal
@@ -450,9 +449,7 @@ pub fn concerned(state: &State, event: &Event) -> SmallVec<[JobUid; 4]> {
         }
         Event::JobSubmitted { job, .. }
         | Event::JobUpdated { job, .. }
-        | Event::JobEnded { job, .. } => {
-            [*job].into_iter().collect()
-        }
+        | Event::JobEnded { job, .. } => [*job].into_iter().collect(),
         Event::PlanCommitted { claims } => claims.iter().map(|c| c.job).collect(),
         Event::ClaimMoved { claim, .. } | Event::MemberEnded { claim, .. } => {
             of_claim(*claim).into_iter().collect()

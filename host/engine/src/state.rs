@@ -6,8 +6,8 @@ use crate::quota::{self, Level, Quotas};
 use crate::strings::Strings;
 use crater_model::event::Entry;
 use crater_model::{
-    Claim, ClaimState, ClaimUid, Digest, Event, JobChanges, JobSpec, JobState, JobUid, Kind, NodeSpec, NodeUid,
-    Priority, QueueName, QueueSpec, Share, Time,
+    Claim, ClaimState, ClaimUid, Digest, Event, JobChanges, JobSpec, JobState, JobUid, Kind,
+    NodeSpec, NodeUid, Priority, QueueName, QueueSpec, Share, Time,
 };
 use smallvec::SmallVec;
 use std::cmp::Reverse;

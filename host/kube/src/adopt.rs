@@ -27,7 +27,7 @@ impl Mirror {
         }
         let held = self.held_by(seen, node);
         let Some(job) = self.submit_bound(now, seen) else { return };
-        let Some(claim) = self.take(now, job, node, held) else { return };
+        let Some(claim) = self.take(now, job, node, &held) else { return };
         self.place(seen, node, Standing::Bound(job, claim), job);
         self.pod_seen(now, seen);
     }
@@ -46,7 +46,7 @@ impl Mirror {
             return false;
         }
         let held = held(&seen.takes, shares);
-        let Some(claim) = self.take(now, job, node, held) else { return false };
+        let Some(claim) = self.take(now, job, node, &held) else { return false };
         self.place(&seen, node, Standing::Promised(job, claim), job);
         true
     }
@@ -73,7 +73,7 @@ impl Mirror {
     /// node is taken for larger and healthier for the moment of the charge. A
     /// card never holds more than it has; what is over its brim is counted as
     /// a trouble and charged without cards.
-    fn take(&mut self, now: Time, job: JobUid, node: &str, held: Held) -> Option<ClaimUid> {
+    fn take(&mut self, now: Time, job: JobUid, node: &str, held: &Held) -> Option<ClaimUid> {
         if let Some(claim) = self.charge(now, job, node, held.clone()) {
             return Some(claim);
         }
@@ -84,7 +84,8 @@ impl Mirror {
         self.troubles.defects += u64::from(done.is_err());
         let claim = self.charge(now, job, node, held.clone()).or_else(|| {
             self.troubles.overpromised += 1;
-            self.charge(now, job, node, Held { cards: smallvec![], whole: false, ..held })
+            let without = Held { cards: smallvec![], whole: false, ..held.clone() };
+            self.charge(now, job, node, without)
         });
         let done = self.ledger.change_node(now, uid, spec);
         self.troubles.defects += u64::from(done.is_err());

@@ -56,8 +56,8 @@ impl Binder {
             drop(turn);
             let refusal = match sent {
                 Ok(()) => return Bound::Here,
-                Err(Verdict::No(404, _)) => return Bound::Gone,
-                Err(Verdict::No(409, why)) => why,
+                // Not found may be the namespace, while an API server starts.
+                Err(Verdict::No(404 | 409, why)) => why,
                 Err(Verdict::No(_, why)) => return Bound::Refused(why),
                 Err(Verdict::Unknown(_)) => {
                     self.stats.unknown.fetch_add(1, Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Binder {
                 // What was sent may yet arrive: only the same may be sent again.
                 None => {}
             }
-            tokio::time::sleep(pause.next()).await;
+            tokio::time::sleep(pause.grow()).await;
         }
     }
 

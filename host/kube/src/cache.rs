@@ -123,9 +123,10 @@ fn take<T: Clone + PartialEq>(
             let mut changes = vec![];
             for new in all {
                 let name = key(&new);
-                if old.remove(&name).as_ref() != Some(&new) {
-                    changes.push(changed(new.clone()));
-                }
+                old.remove(&name);
+                // What is as it was is told too: a list puts right whatever
+                // was taken wrongly before.
+                changes.push(changed(new.clone()));
                 map.insert(name, new);
             }
             // First what is gone: its room is wanted.
@@ -151,7 +152,7 @@ mod tests {
         let mut see = |feed| format!("{:?}", cache.see(Sight::Inventories(feed)).len());
         assert_eq!(see(Feed::All(vec![seen("a"), seen("b")], 1)), "2");
         assert_eq!(see(Feed::One(seen("a"))), "0", "nothing new");
-        assert_eq!(see(Feed::All(vec![seen("b"), seen("c")], 2)), "2", "a gone, c new");
+        assert_eq!(see(Feed::All(vec![seen("b"), seen("c")], 2)), "3", "a gone, c new, b again");
         assert_eq!(see(Feed::Gone(seen("a"))), "0", "it was gone before");
         assert!(cache.has_listed([0; 4]) == cache.listed.iter().all(Option::is_some));
     }

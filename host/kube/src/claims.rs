@@ -113,7 +113,7 @@ impl Claims {
                 }
                 Err(_) => {}
             }
-            tokio::time::sleep(pause.next()).await;
+            tokio::time::sleep(pause.grow()).await;
         }
     }
 

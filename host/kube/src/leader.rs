@@ -284,7 +284,7 @@ impl Leader {
             .collect();
         for uid in due {
             if let Some(aside) = self.aside.get_mut(&uid) {
-                aside.until = Instant::now() + Duration::from_secs(3600);
+                aside.until = Instant::now() + Duration::from_hours(1);
             }
             self.mirror.resubmit(now, &uid);
         }
@@ -334,7 +334,7 @@ impl Leader {
         }
         let why = why();
         let pause = match self.told.get(&pod.uid) {
-            Some(told) if told.why == why => (told.pause * 2).min(Duration::from_secs(300)),
+            Some(told) if told.why == why => (told.pause * 2).min(Duration::from_mins(5)),
             _ => Duration::from_secs(5),
         };
         let known = pod.told.as_deref() == Some(&*why)

@@ -53,13 +53,18 @@ impl Tenure {
         self.until.fetch_max(lasts.as_millis() as u64, Ordering::AcqRel);
     }
 
-    /// Whether it may still write.
+    /// Whether it may still write. Once it may not, it never may again: what
+    /// was under way then was given up, and is taken up by the next tenure.
     pub fn lasts(&self) -> bool {
         if self.over.load(Ordering::Acquire) {
             return false;
         }
         let lasts = Duration::from_millis(self.until.load(Ordering::Acquire));
-        !self.heed_lease || self.began.elapsed() < lasts
+        let lasts = !self.heed_lease || self.began.elapsed() < lasts;
+        if !lasts {
+            self.end();
+        }
+        lasts
     }
 
     /// Ends it: a newer leader was seen.
@@ -247,10 +252,27 @@ async fn old_is_refused(
         match answer {
             // Whether the pod exists is looked at after admission.
             Err(crate::api::Verdict::No(code, _)) if code != 404 => return Ok(()),
-            Err(crate::api::Verdict::Unknown(_)) | Err(_) | Ok(()) => {
-                tokio::time::sleep(pause.next()).await;
+            Err(_) | Ok(()) => {
+                tokio::time::sleep(pause.grow()).await;
             }
         }
     }
     Err("the API server does not refuse an older epoch: is fence-at-admission.yaml applied?".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tenure_that_ran_out_is_not_revived() {
+        let tenure = Tenure::new(1, Instant::now(), true);
+        assert!(!tenure.lasts());
+        tenure.extend(Instant::now() + Duration::from_mins(1));
+        assert!(!tenure.lasts());
+        let heedless = Tenure::new(1, Instant::now(), false);
+        assert!(heedless.lasts());
+        heedless.end();
+        assert!(!heedless.lasts());
+    }
 }

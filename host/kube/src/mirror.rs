@@ -190,11 +190,15 @@ impl Mirror {
             if machine.spec == spec && machine.uuids == uuids {
                 return;
             }
+            let other_cards = machine.uuids != uuids;
             machine.spec = spec.clone();
             machine.uuids = uuids;
             let node = machine.node;
             let done = self.ledger.change_node(now, node, spec);
             self.defect(done);
+            if other_cards {
+                self.give_cards(now, &name);
+            }
             return;
         }
         let added = self.ledger.add_node(now, spec.clone());
@@ -205,6 +209,25 @@ impl Mirror {
         // Who has no cards by name is given some that are left.
         bound.sort_by_key(|uid| self.pods.get(uid).is_none_or(|e| e.seen.assigned.is_none()));
         for uid in bound {
+            self.settle(now, &uid);
+        }
+    }
+
+    /// Charges pods anew that hold fewer cards in the books than they should:
+    /// what is said of a node's cards may come after its pods.
+    fn give_cards(&mut self, now: Time, name: &str) {
+        let short = |uid: &&Arc<str>| {
+            let Some(entry) = self.pods.get(*uid) else { return false };
+            let Standing::Bound(_, claim) = entry.standing else { return false };
+            let held = self.state().claim(claim).map_or(0, |c| c.held.cards.len() as u64);
+            held < entry.seen.cards()
+        };
+        let short: Vec<Arc<str>> =
+            self.bound.get(name).into_iter().flatten().filter(short).cloned().collect();
+        for uid in &short {
+            self.leave_books(now, uid, true);
+        }
+        for uid in short {
             self.settle(now, &uid);
         }
     }
@@ -244,13 +267,12 @@ impl Mirror {
             return;
         }
         let before = known.map(|e| e.seen.clone());
-        match self.pods.get_mut(uid) {
-            Some(entry) => entry.seen = seen.clone(),
-            None => {
-                let standing = Standing::Nowhere;
-                let entry = Entry { seen: seen.clone(), standing, node: None };
-                self.pods.insert(uid.clone(), entry);
-            }
+        if let Some(entry) = self.pods.get_mut(uid) {
+            entry.seen = seen.clone();
+        } else {
+            let standing = Standing::Nowhere;
+            let entry = Entry { seen: seen.clone(), standing, node: None };
+            self.pods.insert(uid.clone(), entry);
         }
         if before.as_ref().is_some_and(|b| b.wants != seen.wants || b.takes != seen.takes) {
             // What a waiting pod asks for may be edited; what is held may not.
@@ -531,7 +553,11 @@ impl Mirror {
                 cpu: state.cpu.0,
                 memory: state.memory.0,
                 pods: state.members,
-                cards: state.cards.iter().map(|c| (c.milli.0, c.memory.0)).collect(),
+                // Not those that are gone: who held them is read without.
+                cards: state.cards[..machine.uuids.len().min(state.cards.len())]
+                    .iter()
+                    .map(|c| (c.milli.0, c.memory.0))
+                    .collect(),
             })
         };
         self.machines.iter().filter_map(of).collect()

@@ -280,6 +280,23 @@ fn work_of_others_is_charged_once_and_counts_for_no_queue() {
 }
 
 #[test]
+fn a_node_s_cards_may_be_known_after_its_pods() {
+    let mut world = World::new(&[]);
+    world.see(&foreign("f", "n", 1));
+    world.mirror.node_seen(T, node("n", "u", true));
+    world.cards("n", vec![card(0, "n"), card(1, "n")]);
+    world.mirror.audit().unwrap();
+    assert_eq!(world.idle("n"), 1);
+    world.see(&pod("j", 2));
+    assert!(world.decide().is_empty());
+    // Cards that go and come again are still held.
+    world.cards("n", vec![]);
+    world.cards("n", vec![card(0, "n"), card(1, "n")]);
+    world.mirror.audit().unwrap();
+    assert_eq!(world.idle("n"), 1);
+}
+
+#[test]
 fn mig_instances_of_others_are_charged_once() {
     // C24 as reported: two instances, one of them somebody else's.
     let mut world = World::new(&[]);

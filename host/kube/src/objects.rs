@@ -118,13 +118,13 @@ pub struct Card {
     /// NUMA node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub numa: Option<u16>,
-    /// Cards with one number reach each other by NVLink.
+    /// Cards with one number reach each other by `NVLink`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub link_group: Option<u16>,
     /// Whether it may be used.
     #[serde(default = "yes")]
     pub healthy: bool,
-    /// Memory is promised in multiples of this, MiB.
+    /// Memory is promised in multiples of so many MiB.
     #[serde(default, skip_serializing_if = "Option::is_none", rename = "sliceMiB")]
     pub slice_mib: Option<u64>,
     /// Whether MIG is on; instances are then cut as they are asked for, unless

@@ -114,6 +114,15 @@ impl PodSeen {
         }
     }
 
+    /// Cards and MIG instances that it holds once it is bound.
+    pub fn cards(&self) -> u64 {
+        let asked = match &self.wants {
+            Some(Ok(spec)) => spec.request.cards(),
+            _ => self.takes.mig.values().fold(self.takes.cards, |sum, n| sum.saturating_add(*n)),
+        };
+        self.assigned.as_ref().map_or(asked, |a| a.len() as u64)
+    }
+
     /// `namespace/name`.
     pub fn path(&self) -> String {
         format!("{}/{}", self.namespace, self.name)

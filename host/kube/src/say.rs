@@ -36,11 +36,9 @@ pub fn message(reasons: &Reasons) -> String {
         text = format!("{job}. ");
     }
     let refused: u64 = reasons.counts.values().sum();
-    text += &format!(
-        "{}/{} nodes are available: ",
-        reasons.nodes.saturating_sub(refused),
-        reasons.nodes
-    );
+    let (free, nodes) = (reasons.nodes.saturating_sub(refused), reasons.nodes);
+    text += &[free.to_string(), "/".into(), nodes.to_string()].concat();
+    text += " nodes are available: ";
     let mut counts: BTreeMap<String, u64> = BTreeMap::new();
     for (reason, count) in &reasons.counts {
         *counts.entry(words(reason)).or_default() += count;
@@ -64,7 +62,7 @@ pub fn message(reasons: &Reasons) -> String {
         }
     }
     if !most.is_empty() {
-        text += &format!(" Most there is: {}.", most.join(", "));
+        text += &[" Most there is: ", &most.join(", "), "."].concat();
     }
     if reasons.nodes > 0 && reasons.impossible() {
         text += " No node can ever hold it.";
@@ -209,7 +207,7 @@ mod tests {
         let reasons = Reasons { nodes: 13, counts, best, ..Reasons::default() };
         let text = "0/13 nodes are available: 1 node(s) had untolerated taint {gpu: }, \
                     10 Insufficient crater.io/gpu, 2 Insufficient cpu. Most there is: 0 cores, \
-                    0.4 of a card with 20Gi, 0 idle cards on a node, 8 cards on a node.";
+                    8 cards on a node, 0.4 of a card with 20Gi, 0 idle cards on a node.";
         assert_eq!(message(&reasons), text);
         assert_eq!(message(&Reasons::default()), "0/0 nodes are available: .");
     }

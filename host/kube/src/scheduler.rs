@@ -270,7 +270,9 @@ impl Books {
             News::Sight(sight) => {
                 let changes = self.cache.see(sight);
                 if let Part::Leads(leader) = &mut self.part {
-                    changes.into_iter().for_each(|change| leader.change(change));
+                    for change in changes {
+                        leader.change(change);
+                    }
                 }
             }
             News::Election(Election::Leads(tenure)) => {

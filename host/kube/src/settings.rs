@@ -122,7 +122,7 @@ impl Settings {
             in_flight: 64,
             outstanding: 1024,
             round: 256,
-            resync: Duration::from_secs(300),
+            resync: Duration::from_mins(5),
             timeout: Duration::from_secs(10),
             stop_on_signals: false,
             books: None,

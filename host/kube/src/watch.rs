@@ -61,7 +61,7 @@ pub async fn follow<K, T>(
             Ok(found) => found,
             Err(verdict) => {
                 trouble(keep.what, format!("list: {verdict:?}"));
-                tokio::time::sleep(pause.next()).await;
+                tokio::time::sleep(pause.grow()).await;
                 continue;
             }
         };
@@ -83,7 +83,7 @@ pub async fn follow<K, T>(
                 Err(Verdict::No(410, _)) => break,
                 Err(verdict) => {
                     trouble(keep.what, format!("watch: {verdict:?}"));
-                    tokio::time::sleep(pause.next()).await;
+                    tokio::time::sleep(pause.grow()).await;
                     continue;
                 }
             };
@@ -129,7 +129,7 @@ pub async fn follow<K, T>(
             if end == End::List {
                 break;
             }
-            tokio::time::sleep(pause.next()).await;
+            tokio::time::sleep(pause.grow()).await;
         }
     }
 }
@@ -175,7 +175,7 @@ impl Default for Backoff {
 
 impl Backoff {
     /// The next wait.
-    pub fn next(&mut self) -> Duration {
+    pub fn grow(&mut self) -> Duration {
         let wait = self.0;
         self.0 = (wait * 2).min(Duration::from_secs(5));
         wait

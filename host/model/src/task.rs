@@ -44,7 +44,8 @@ impl Task {
             let expected = format!("at most {MOST} bytes with env, image, volumes and workdir");
             return Err(FieldError::new("command", &format!("{all} bytes"), expected));
         }
-        let texts = [("image", &self.image), ("command", &self.command), ("workdir", &self.workdir)];
+        let texts =
+            [("image", &self.image), ("command", &self.command), ("workdir", &self.workdir)];
         let values = self.env.values().map(|value| ("env", value));
         let volumes = self.volumes.iter().map(|volume| ("volumes", volume));
         for (field, text) in texts.into_iter().chain(values).chain(volumes) {
@@ -66,7 +67,11 @@ impl Task {
             let whole = |target: &str| target.starts_with('/');
             let fine = matches!(parts.as_slice(), [s, t] | [s, t, "ro" | "rw"] if !s.is_empty() && whole(t));
             if !fine {
-                return Err(FieldError::new("volumes", volume, "source:/target or source:/target:ro"));
+                return Err(FieldError::new(
+                    "volumes",
+                    volume,
+                    "source:/target or source:/target:ro",
+                ));
             }
         }
         if self.grace.is_some_and(|grace| grace > 86_400) {

@@ -350,7 +350,8 @@ pub fn span(field: &str, text: &str) -> Result<std::time::Duration, FieldError> 
         "w" => 604_800,
         _ => return Err(refuse()),
     };
-    let all = number.checked_mul(seconds).filter(|s| *s <= 100 * 366 * 86_400).ok_or_else(refuse)?;
+    let all =
+        number.checked_mul(seconds).filter(|s| *s <= 100 * 366 * 86_400).ok_or_else(refuse)?;
     Ok(std::time::Duration::from_secs(all))
 }
 
@@ -359,7 +360,8 @@ impl Nodes {
         if !(1..=100_000).contains(&self.count) {
             return Err(FieldError::new("count", &self.count.to_string(), "1 to 100000"));
         }
-        let mut spec = NodeSpec::new(&self.name, cpu("cpu", &self.cpu.0)?, memory("memory", &self.memory.0)?);
+        let mut spec =
+            NodeSpec::new(&self.name, cpu("cpu", &self.cpu.0)?, memory("memory", &self.memory.0)?);
         spec.disk = MbPerSec(self.disk);
         spec.domain = self.domain.as_str().into();
         spec.zone = self.zone.as_str().into();
@@ -461,7 +463,10 @@ mod tests {
             ("queues: [{name: q, kind: training}, {name: q, kind: offline}]", "queues[1]: name"),
             ("retention: 30", "retention: \"30\""),
             ("soft-quota-ratio: 0.5", "soft-quota-ratio"),
-            ("cluster: {nodes: [{name: a, cpu: 1, memory: 1Gi}, {name: a, cpu: 1, memory: 1Gi}]}", "no other node"),
+            (
+                "cluster: {nodes: [{name: a, cpu: 1, memory: 1Gi}, {name: a, cpu: 1, memory: 1Gi}]}",
+                "no other node",
+            ),
         ] {
             let error = plan(text).unwrap_err();
             assert!(error.contains(part) && error.contains("etc/crater.yaml"), "{text}: {error}");
@@ -470,7 +475,8 @@ mod tests {
 
     #[test]
     fn a_policys_path_is_relative_to_the_file() {
-        let plan = plan("queues: [{name: q, kind: training, policy: my/own.wasm, config: {by: nodes}}]");
+        let plan =
+            plan("queues: [{name: q, kind: training, policy: my/own.wasm, config: {by: nodes}}]");
         let wanted = plan.unwrap().queues[0].1.clone().unwrap();
         assert_eq!(wanted.source, Source::File("etc/my/own.wasm".into()));
         assert_eq!(wanted.config, r#"{"by":"nodes"}"#);

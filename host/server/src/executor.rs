@@ -82,11 +82,8 @@ fn touched(state: &State, event: &Event, tell: &mut dyn FnMut(&Claim)) {
                 job.state.ended() || job.state == crater_model::JobState::Preempting
             };
             let jobs = state.queues().values().flat_map(|queue| queue.running.iter());
-            let jobs: Vec<JobUid> = jobs
-                .filter_map(|uid| state.job(*uid))
-                .filter(going)
-                .map(|job| job.uid)
-                .collect();
+            let jobs: Vec<JobUid> =
+                jobs.filter_map(|uid| state.job(*uid)).filter(going).map(|job| job.uid).collect();
             jobs.into_iter().for_each(of_job);
         }
         Event::ClaimMoved { claim, .. } => {

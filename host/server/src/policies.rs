@@ -165,7 +165,8 @@ impl Policies {
             })
             .map(|(queue, _, _)| queue)
             .collect();
-        let mix = self.learner.lock().unwrap_or_else(PoisonError::into_inner).take(Learner::MINIMUM);
+        let mix =
+            self.learner.lock().unwrap_or_else(PoisonError::into_inner).take(Learner::MINIMUM);
         for queue in preparing {
             let Some(slot) = self.slot(&queue) else { continue };
             let Some(wanted) = self.read().get(&queue).map(|p| p.wanted.clone()) else { continue };

@@ -6,8 +6,8 @@ use crate::config::{Config, ConfigError, Plan};
 use crate::deciders::Deciders;
 use crate::executor::simulated::{Pace, Simulated};
 use crate::policies::{BuiltIns, Policies, Wanted};
-use crater_engine::ledger::Refusal;
 use crater_engine::Strings;
+use crater_engine::ledger::Refusal;
 use crater_model::{NodeSpec, QueueName};
 use crater_policy::Runtime;
 use crater_store::{Reader, Store, StoreError};
@@ -226,7 +226,11 @@ impl System {
         }
     }
 
-    fn note_policy(&self, queue: &QueueName, live: &crater_policy::Live) -> Result<(), Unavailable> {
+    fn note_policy(
+        &self,
+        queue: &QueueName,
+        live: &crater_policy::Live,
+    ) -> Result<(), Unavailable> {
         let digest = crater_engine::Policy::digest(&*live.policy);
         let known = self.books.view().state.queues().get(queue).and_then(|q| q.policy);
         if known == Some(digest) {

@@ -13,11 +13,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinHandle;
 
+/// Cards of a pod: uuid, thousandths, MiB.
+type Cards = Vec<(String, u64, u64)>;
+
 /// What a judge has seen.
 #[derive(Debug, Default)]
 struct Seen {
     /// Bound pods: node and cards, by uid.
-    bound: BTreeMap<String, (String, Vec<(String, u64, u64)>)>,
+    bound: BTreeMap<String, (String, Cards)>,
     /// Sums by card.
     cards: BTreeMap<String, (u64, u64)>,
     /// Moments judged.
@@ -35,7 +38,9 @@ impl Seen {
         for uid in gone {
             self.release(&uid);
         }
-        pods.iter().for_each(|pod| self.pod(pod, false));
+        for pod in pods {
+            self.pod(pod, false);
+        }
     }
 
     fn release(&mut self, uid: &str) {

@@ -15,6 +15,17 @@ crater-kubernetes faults [ROUNDS [heedless]] rounds of faults under load (30)
 
 #[tokio::main]
 async fn main() -> Result<()> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut terminate = signal(SignalKind::terminate())?;
+    // Dropped, the work ends what it started.
+    tokio::select! {
+        done = work() => done,
+        _ = terminate.recv() => bail!("told to end"),
+        _ = tokio::signal::ctrl_c() => bail!("told to end"),
+    }
+}
+
+async fn work() -> Result<()> {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let programs = Programs::find().map_err(|e| anyhow!(e))?;
@@ -39,7 +50,7 @@ async fn measure_all(programs: &Programs, nodes: usize, pods: usize, qps: u32) -
     println!("|---|---|---|---|---|---|");
     let limits = |fence: &str| {
         How::with(&[
-            "--lease=3000,2000,300",
+            "--lease=15000,10000,300",
             "--queue=training=binpack",
             &format!("--qps={qps}"),
             &format!("--burst={}", 2 * qps),
@@ -50,26 +61,22 @@ async fn measure_all(programs: &Programs, nodes: usize, pods: usize, qps: u32) -
     cluster::make_pods(&admin, measure::mixed(pods)).await?;
     let figures = measure::crater(&plane, &admin, pods, &limits("claims")).await?;
     counts.push(line("crater, shares and whole cards", &figures));
-    for turn in 1..=2 {
+    measure::clear(&admin).await?;
+    cluster::make_pods(&admin, measure::whole(pods, "crater")).await?;
+    let figures = measure::crater(&plane, &admin, pods, &limits("claims")).await?;
+    counts.push(line("crater, whole cards", &figures));
+    if programs.has("kube-scheduler") {
         measure::clear(&admin).await?;
-        cluster::make_pods(&admin, measure::whole(pods, "crater")).await?;
-        let figures = measure::crater(&plane, &admin, pods, &limits("claims")).await?;
-        counts.push(line(&format!("crater, whole cards, {turn}"), &figures));
-        if programs.has("kube-scheduler") {
-            measure::clear(&admin).await?;
-            cluster::make_pods(&admin, measure::whole(pods, "default-scheduler")).await?;
-            let figures = measure::kube_scheduler(&plane, &admin, pods, qps, 2 * qps).await?;
-            line(&format!("kube-scheduler, whole cards, {turn}"), &figures);
-        }
+        cluster::make_pods(&admin, measure::whole(pods, "default-scheduler")).await?;
+        let figures = measure::kube_scheduler(&plane, &admin, pods, qps, 2 * qps).await?;
+        line("kube-scheduler, whole cards", &figures);
     }
     // Last: from here on only Bindings with the epoch go through.
     crater_kubernetes::plane::apply(&admin, crater_kube::FENCE_AT_ADMISSION).await?;
-    for turn in 1..=2 {
-        measure::clear(&admin).await?;
-        cluster::make_pods(&admin, measure::whole(pods, "crater")).await?;
-        let figures = measure::crater(&plane, &admin, pods, &limits("admission")).await?;
-        counts.push(line(&format!("crater, whole cards, fence at admission, {turn}"), &figures));
-    }
+    measure::clear(&admin).await?;
+    cluster::make_pods(&admin, measure::whole(pods, "crater")).await?;
+    let figures = measure::crater(&plane, &admin, pods, &limits("admission")).await?;
+    counts.push(line("crater, whole cards, fence at admission", &figures));
     println!();
     for counts in counts.into_iter().flatten() {
         println!("counts: {counts}");

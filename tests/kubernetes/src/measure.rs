@@ -97,7 +97,7 @@ profiles:
 /// From the first pod seen bound until all are. Looks are lists of few bytes:
 /// what is looked with must not be what is measured.
 async fn until_bound(plane: &Plane, admin: &Client) -> Result<(f64, f64)> {
-    let until = Instant::now() + Duration::from_secs(300);
+    let until = Instant::now() + Duration::from_mins(5);
     let mut began: Option<(Instant, f64)> = None;
     loop {
         let waiting = unbound(admin).await?;
@@ -111,7 +111,7 @@ async fn until_bound(plane: &Plane, admin: &Client) -> Result<(f64, f64)> {
         if Instant::now() > until {
             anyhow::bail!("{} pods wait after 300 s", waiting.1);
         }
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
     }
 }
 

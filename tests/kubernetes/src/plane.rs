@@ -90,6 +90,11 @@ impl Plane {
         self.api.as_ref().map(Running::used).unwrap_or_default()
     }
 
+    /// From here on nothing happens on machines but what the test does.
+    pub fn nobody_plays(&mut self) {
+        self.kwok = None;
+    }
+
     /// Ends the API server as a crash would, and starts it again.
     pub async fn restart_api(&mut self) -> Result<()> {
         if let Some(api) = self.api.take() {
@@ -102,7 +107,7 @@ impl Plane {
     fn write_accounts(&self) -> Result<()> {
         let mut tokens = String::new();
         for (account, user, groups) in ACCOUNTS {
-            tokens += &format!("{account}-token,{user},{user},\"{groups}\"\n");
+            tokens += &[account, "-token,", user, ",", user, ",\"", groups, "\"\n"].concat();
             let server = format!("https://127.0.0.1:{}", self.ports.api);
             std::fs::write(self.kubeconfig(account), kubeconfig(&server, account))?;
         }
@@ -180,7 +185,7 @@ impl Plane {
     }
 
     async fn ready(&mut self) -> Result<()> {
-        let until = Instant::now() + Duration::from_secs(60);
+        let until = Instant::now() + Duration::from_mins(1);
         while Instant::now() < until {
             if let Ok(client) = self.client("admin").await {
                 let request = http::Request::get("/readyz").body(vec![])?;

@@ -24,7 +24,7 @@ impl Programs {
             return Ok(Self { folder });
         }
         let why = std::fs::read_to_string(folder.with_file_name("why-not"));
-        let why = why.map_or_else(|_| "`cargo xtask kubernetes` builds them".into(), |w| w);
+        let why = why.unwrap_or_else(|_| "`cargo xtask kubernetes` builds them".into());
         Err(format!("no {} in {}: {}", missing.join(", "), folder.display(), why.trim()))
     }
 

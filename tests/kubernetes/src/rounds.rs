@@ -146,19 +146,32 @@ impl Rounds {
             }
         }
         let admin = self.admin.clone();
+        let held = if matches!(fault, Fault::Pause | Fault::Kill) {
+            // Bindings of the leader are under way when it stops, and arrive
+            // when another leads.
+            let faults = &self.proxies[leader].faults;
+            faults.hold_ms.store(3500, Ordering::SeqCst);
+            faults.hold.store(8, Ordering::SeqCst);
+            Some(faults.clone())
+        } else {
+            None
+        };
         let load = tokio::spawn(async move {
             for name in leave {
                 cluster::delete_pod(&admin, &name).await?;
             }
             cluster::make_pods(&admin, new).await
         });
-        if fault == Fault::Pause {
-            // Bindings of the leader are under way when it stops.
-            let faults = &self.proxies[leader].faults;
-            faults.hold_ms.store(3500, Ordering::SeqCst);
-            faults.hold.store(8, Ordering::SeqCst);
+        let until = Instant::now() + Duration::from_secs(3);
+        while held.as_ref().is_some_and(|f| f.hold.load(Ordering::SeqCst) == 8)
+            && Instant::now() < until
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
         tokio::time::sleep(Duration::from_millis(60)).await;
+        if let Some(faults) = held {
+            faults.hold.store(0, Ordering::SeqCst);
+        }
         let at = Instant::now();
         self.inject(fault, leader).await?;
         if let Err(error) = load.await? {
@@ -166,9 +179,9 @@ impl Rounds {
             if fault != Fault::RestartApi {
                 return Err(error);
             }
-            self.forget_unmade().await?;
+            self.look_again().await?;
         }
-        cluster::all_bound(&self.admin, Duration::from_secs(60)).await.with_context(|| {
+        cluster::all_bound(&self.admin, Duration::from_mins(1)).await.with_context(|| {
             let logs = self.pair.iter().flatten().map(|(c, _)| c.log());
             let ends = logs.map(|l| l.lines().rev().take(5).collect::<Vec<_>>().join(" | "));
             format!("after {fault:?}: {}", ends.collect::<Vec<_>>().join(" || "))
@@ -209,10 +222,14 @@ impl Rounds {
         Ok(())
     }
 
-    async fn forget_unmade(&mut self) -> Result<()> {
-        let there: std::collections::BTreeSet<String> =
-            cluster::pods(&self.admin).await?.into_iter().filter_map(|p| p.metadata.name).collect();
-        self.live.retain(|name| there.contains(name));
+    /// After requests of the load were lost: the pods that there are, oldest
+    /// first.
+    async fn look_again(&mut self) -> Result<()> {
+        let pods = cluster::pods(&self.admin).await?;
+        let number = |name: &String| name[1..].parse::<usize>().unwrap_or(0);
+        let mut there: Vec<String> = pods.into_iter().filter_map(|p| p.metadata.name).collect();
+        there.sort_by_key(number);
+        self.live = there.into();
         Ok(())
     }
 

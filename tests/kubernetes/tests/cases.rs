@@ -24,8 +24,7 @@ struct World {
 
 impl World {
     async fn node(&self, name: &str, cards: u8) {
-        let mut node = cluster::node(name, cards);
-        node["metadata"]["annotations"] = json!({});
+        let node = cluster::node(name, cards);
         let api: Api<Node> = Api::all(self.admin.clone());
         let made = api.create(&PostParams::default(), &serde_json::from_value(node).unwrap()).await;
         made.unwrap();
@@ -93,12 +92,13 @@ async fn reported_bugs_do_not_come_back() {
         Ok(programs) => programs,
         Err(why) => return println!("skipped: {why}"),
     };
-    let plane = Plane::start(&programs).await.unwrap();
+    let mut plane = Plane::start(&programs).await.unwrap();
+    plane.nobody_plays();
     let admin = plane.client("admin").await.unwrap();
     let proxy = Proxy::start(plane.client("crater").await.unwrap()).await.unwrap();
     let how = How { by: Some(proxy.port), ..How::with(&[SHORT_LEASE, "--resync=600"]) };
     let mut crater = Crater::start(&plane, "cases", &how).unwrap();
-    crater.decides(1, Duration::from_secs(60)).await.unwrap();
+    crater.decides(1, Duration::from_mins(1)).await.unwrap();
     let world = World { admin, proxy };
     c09_an_assumed_placement_does_not_expire(&world).await;
     c11_a_missed_delete_leaves_no_ghost(&world).await;
@@ -112,7 +112,7 @@ async fn reported_bugs_do_not_come_back() {
     let counted = recount(&world.admin).await.unwrap();
     let (books, _) = crater.end().unwrap();
     let mut crater = Crater::start(&plane, "again", &how).unwrap();
-    crater.decides(1, Duration::from_secs(60)).await.unwrap();
+    crater.decides(1, Duration::from_mins(1)).await.unwrap();
     let (again, counts) = crater.end().unwrap();
     assert_eq!(books, again, "books before and after a restart");
     assert_eq!(recount(&world.admin).await.unwrap(), counted, "nobody was bound meanwhile");
@@ -210,8 +210,14 @@ async fn c18_terminating_is_not_gone(world: &World) {
     // Nobody plays the kubelet here: it stays until it is taken away.
     let pods: Api<Pod> = Api::namespaced(world.admin.clone(), "default");
     pods.delete("c18-j1", &DeleteParams::default()).await.unwrap();
+    let terminating = async || {
+        let pod = cluster::find(&world.admin, "c18-j1").await.unwrap();
+        pod.is_some_and(|p| p.metadata.deletion_timestamp.is_some())
+    };
+    assert!(terminating().await, "it is being deleted and still there");
     world.pod("c18-j2", "c18", 2).await;
     world.waits("c18-j2").await;
+    assert!(terminating().await, "still there");
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(world.bound("c18-j2").await, None);
     world.gone("c18-j1").await;

@@ -1,6 +1,6 @@
 //! The quick part: on a real API server, in seconds.
 
-use crater_kube::kube::api::{Api, PostParams};
+use crater_kube::kube::api::{Api, ListParams, PostParams};
 use crater_kube::objects::{ClaimsSpec, NodeClaims};
 use crater_kubernetes::cluster::{self, Ask};
 use crater_kubernetes::crater::{Crater, How, SHORT_LEASE};
@@ -32,26 +32,26 @@ async fn pods_are_bound_once_whoever_leads() {
     let judge = Judge::start(admin.clone());
     let how = How::with(&[SHORT_LEASE, "--queue=training=binpack"]);
     let mut first = Crater::start(&plane, "first", &how).unwrap();
-    first.decides(1, Duration::from_secs(60)).await.unwrap();
+    first.decides(1, Duration::from_mins(1)).await.unwrap();
     let mut second = Crater::start(&plane, "second", &how).unwrap();
 
     let pods = |from: usize, to: usize| {
         (from..to).map(|i| cluster::pod(&format!("p{i}"), "crater", &Ask::mixed(i)))
     };
     cluster::make_pods(&admin, pods(0, 200)).await.unwrap();
-    cluster::all_bound(&admin, Duration::from_secs(60)).await.unwrap();
+    cluster::all_bound(&admin, Duration::from_mins(1)).await.unwrap();
     recount(&admin).await.unwrap();
 
     // Half of the rest is on its way when the leader dies.
     cluster::make_pods(&admin, pods(200, 250)).await.unwrap();
     first.process.kill();
     cluster::make_pods(&admin, pods(250, 300)).await.unwrap();
-    second.decides(1, Duration::from_secs(60)).await.unwrap();
-    cluster::all_bound(&admin, Duration::from_secs(60)).await.unwrap();
+    second.decides(1, Duration::from_mins(1)).await.unwrap();
+    cluster::all_bound(&admin, Duration::from_mins(1)).await.unwrap();
 
     // C09: whoever still believes to be the first leader cannot promise more.
     let claims: Api<NodeClaims> = Api::all(plane.client("crater").await.unwrap());
-    let any = claims.list(&Default::default()).await.unwrap().items;
+    let any = claims.list(&ListParams::default()).await.unwrap().items;
     let new = any.into_iter().find(|o| o.spec.epoch == 2).expect("the second leader promised");
     let name = new.metadata.name.clone().unwrap();
     let old = NodeClaims { spec: ClaimsSpec { epoch: 1, ..new.spec.clone() }, ..new };

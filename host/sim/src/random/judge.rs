@@ -124,7 +124,8 @@ impl Judge {
         }
         for (node, room) in rooms {
             // Cards of one model and several sizes are not told apart.
-            let odd = state.node(*node).is_some_and(|n| n.spec.cards.iter().any(|c| &*c.model == "odd"));
+            let odd =
+                state.node(*node).is_some_and(|n| n.spec.cards.iter().any(|c| &*c.model == "odd"));
             let ways = if odd { vec![] } else { room.ways(&job.spec.request) };
             if let Some(way) = ways.iter().find(|held| tenants.allow(state, tenant, *node, held)) {
                 return Err(format!("{} waits, but may be on {node}: {over}: {way:?}", job.uid));

@@ -301,9 +301,11 @@ fn figure(text: &str) -> Result<Figure, String> {
     let parsed = match key {
         "cpu" => parse::cpu(key, value).map(|n| n.0),
         "memory" | "gpu-memory" => parse::memory(key, value).map(|n| n.0),
-        key if key == "gpu" || key.starts_with("gpu.") => parse::gpu(key, value, MilliCards(1)).map(|n| n.0),
-        "disk" | "disk-mbps" | "iops" | "members" | "cards" | "idle-cards" | "nodes" | "shares" | "instances"
-        | "waiting" | "running" | "starts" => parse::integer(key, value, 0, u64::MAX),
+        key if key == "gpu" || key.starts_with("gpu.") => {
+            parse::gpu(key, value, MilliCards(1)).map(|n| n.0)
+        }
+        "disk" | "disk-mbps" | "iops" | "members" | "cards" | "idle-cards" | "nodes" | "shares"
+        | "instances" | "waiting" | "running" | "starts" => parse::integer(key, value, 0, u64::MAX),
         _ => return Err(expected()),
     };
     let value = parsed.map_err(|e| e.to_string())?;

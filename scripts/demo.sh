@@ -1,0 +1,98 @@
+#!/usr/bin/env bash
+# Second act of `make demo`: a server of one's own, with tenants, quotas, jobs,
+# and a policy that is swapped while they run. Stays up until Ctrl-C where a
+# person watches; ends by itself elsewhere.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+crater="${1:?usage: scripts/demo.sh path/to/crater}"
+data="$(mktemp -d)/data"
+log="$(dirname "$data")/server.log"
+
+"$crater" serve --data "$data" --listen 127.0.0.1:0 2>"$log" &
+server=$!
+finish() {
+    kill "$server" 2>/dev/null || true
+    wait "$server" 2>/dev/null || true
+    rm -rf "$(dirname "$data")"
+}
+trap finish EXIT
+trap 'exit 0' INT TERM
+
+url=
+for _ in $(seq 600); do
+    url="$(sed -n 's/^crater: listening on \([^ ]*\).*/\1/p' "$log")"
+    [ -n "$url" ] && break
+    if ! kill -0 "$server" 2>/dev/null; then
+        cat "$log" >&2
+        exit 1
+    fi
+    sleep 0.1
+done
+export CRATER_SERVER="$url" CRATER_TOKEN
+CRATER_TOKEN="$(cat "$data/admin-token")"
+
+show() {
+    printf '\n$ crater'
+    for word in "$@"; do
+        case $word in
+            *\ *) printf ' "%s"' "$word" ;;
+            *) printf ' %s' "$word" ;;
+        esac
+    done
+    printf '\n'
+    "$crater" "$@"
+}
+
+echo
+echo "== A server of your own: 8 simulated nodes of 8 cards, 3 queues, at $url"
+show quota set --tenant team-nlp --gpu-hard 8 --cpu-hard 128 --memory-hard 1Ti
+show job submit \
+    --name llm-inference-7b \
+    --image registry.your-domain.com/llm-inference:v1.0 \
+    --gpu 1 --gpu-memory 40960 --cpu 8 --memory 32Gi --disk-io 100 \
+    --command "python serve.py --model /models/llama-7b --port 8080" \
+    --queue inference --priority high
+show job submit \
+    --name llm-finetune-7b \
+    --image registry.your-domain.com/llm-train:v2.0 \
+    --gpu 4 --gpu-memory 327680 --cpu 32 --memory 128Gi --disk-io 500 \
+    --command "torchrun --nproc_per_node=4 train.py --model /models/llama-7b --data /data/finetune" \
+    --queue training --priority medium --preemptible true
+
+echo
+echo "== A workload beside them: 40 jobs of team-nlp, more than its quota of 8 cards"
+for i in $(seq 40); do
+    case $((i % 4)) in
+        0) size=(--gpu 2 --cpu 16 --memory 64Gi) ;;
+        1) size=(--gpu 0.5 --cpu 4 --memory 16Gi) ;;
+        2) size=(--gpu 0.3 --cpu 2 --memory 8Gi) ;;
+        *) size=(--cpu 4 --memory 8Gi) ;;
+    esac
+    "$crater" job submit --name "work-$i" --queue training --tenant team-nlp "${size[@]}" \
+        --env "CRATER_SIMULATE_SECONDS=$((5 + i % 30))" >/dev/null
+done
+show job list --limit 12
+last="$("$crater" job list --status pending --limit 1 -o json | sed -n 's/.*"id": *"\(job-[0-9]*\)".*/\1/p' | head -1)"
+if [ -n "$last" ]; then
+    echo
+    echo "== Why does $last wait?"
+    printf '$ crater job describe %s | grep -A 3 "Scheduling Constraints"\n' "$last"
+    "$crater" job describe "$last" | grep -A 3 "Scheduling Constraints"
+fi
+show quota get --tenant team-nlp
+
+echo
+echo "== Another policy for one queue, without a restart"
+show queue set training --policy shadow-price
+show policy status
+show cluster metrics
+
+echo
+echo "The API with a page to try it on: $url/docs. From another terminal:"
+echo "  export CRATER_SERVER=$url CRATER_TOKEN=$CRATER_TOKEN"
+echo "  crater job list --watch"
+if [ -t 1 ] && [ -z "${CI:-}" ]; then
+    echo "Ctrl-C ends the server and removes what it kept."
+    wait "$server"
+fi
