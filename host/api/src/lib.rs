@@ -5,6 +5,8 @@
 //! it is durable. Errors are RFC 9457 problems that name the field.
 
 #![forbid(unsafe_code)]
+#![allow(clippy::result_large_err, reason = "a problem is made once and sent at once")]
+#![allow(unused_qualifications, reason = "written by utoipa's macros")]
 
 mod amount;
 mod app;

@@ -99,7 +99,7 @@ impl From<Refusal> for Problem {
             Refusal::Defect(error) => {
                 Self::new(StatusCode::INTERNAL_SERVER_ERROR, "defect", error.to_string())
             }
-            refusal => Self::conflict(refusal.to_string()),
+            refusal @ Refusal::Over { .. } => Self::conflict(refusal.to_string()),
         }
     }
 }

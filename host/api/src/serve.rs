@@ -1,4 +1,4 @@
-//! Routes, the OpenAPI document, and the listening socket.
+//! Routes, the `OpenAPI` document, and the listening socket.
 
 use crate::app::App;
 use crate::problem::Problem;
@@ -58,7 +58,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(status::server))
 }
 
-/// The OpenAPI document.
+/// The `OpenAPI` document.
 pub fn openapi() -> utoipa::openapi::OpenApi {
     routes().into_openapi()
 }

@@ -131,7 +131,7 @@ pub async fn create(
 }
 
 async fn reload(app: &App) -> Result<(), Problem> {
-    let all = app.look(|reader| reader.tokens()).await?;
+    let all = app.look(crater_store::Reader::tokens).await?;
     app.tokens.load(all);
     Ok(())
 }
@@ -142,7 +142,7 @@ pub async fn list(
     Shared(app): Shared<App>,
     caller: Caller,
 ) -> Result<Json<Vec<TokenView>>, Problem> {
-    let all = app.look(|reader| reader.tokens()).await?;
+    let all = app.look(crater_store::Reader::tokens).await?;
     let mine = |token: &&crater_store::Token| {
         caller.role == Role::Admin
             || token
@@ -162,7 +162,7 @@ pub async fn revoke(
     caller: Caller,
     Path(id): Path<u64>,
 ) -> Result<StatusCode, Problem> {
-    let all = app.look(|reader| reader.tokens()).await?;
+    let all = app.look(crater_store::Reader::tokens).await?;
     let unknown = || Problem::unknown("token", &id.to_string());
     let token = all.iter().find(|token| token.id == id).ok_or_else(unknown)?;
     match &token.tenant {

@@ -49,7 +49,7 @@ pub struct Submit {
     /// Card models that it may use; any without.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub card_model: Vec<String>,
-    /// none, preferred or required: NVLink between its cards.
+    /// none, preferred or required: `NVLink` between its cards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nvlink: Option<String>,
     /// none, preferred or required: all on one NUMA node.
@@ -97,7 +97,7 @@ pub struct Submit {
     /// Working directory.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub workdir: String,
-    /// source:/target or source:/target:ro.
+    /// `source:/target` or `source:/target:ro`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub volumes: Vec<String>,
     /// Ports that it listens on.

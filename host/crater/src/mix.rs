@@ -87,7 +87,9 @@ impl<'a> Teacher<'a> {
     pub fn next(&mut self, moment: &Moment<'_>) -> anyhow::Result<Option<Arc<dyn Policy>>> {
         let Some((learner, until)) = &mut self.learner else { return Ok(None) };
         let news: &[Pod] = moment.arrived.get(self.noted..).unwrap_or(&[]);
-        news.iter().for_each(|pod| learner.note(&pod.request(), 1));
+        for pod in news {
+            learner.note(&pod.request(), 1);
+        }
         self.noted = moment.arrived.len();
         let last = moment.arrived_pct >= *until;
         if !last && !learner.due(Learner::MINIMUM) {

@@ -133,7 +133,7 @@ impl Learner {
     fn forget(&mut self) {
         self.until = self.half_life / STEPS;
         self.shapes.retain(|_, seen| {
-            seen.weight = (u128::from(seen.weight) * u128::from(STEP) >> 16) as u64;
+            seen.weight = ((u128::from(seen.weight) * u128::from(STEP)) >> 16) as u64;
             seen.weight >= PART / 8
         });
         self.total = self.shapes.values().fold(0, |sum: u64, seen| sum.saturating_add(seen.weight));

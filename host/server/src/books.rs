@@ -234,7 +234,9 @@ impl Thread {
                 std::process::exit(74);
             }
             self.publish();
-            answers.into_iter().for_each(|answer| answer());
+            for answer in answers {
+                answer();
+            }
         }
     }
 

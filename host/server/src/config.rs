@@ -136,7 +136,7 @@ pub struct Cards {
     /// Memory is promised in multiples of this, such as 8192.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slice: Option<Text>,
-    /// Cards that reach each other by NVLink, in groups of so many.
+    /// Cards that reach each other by `NVLink`, in groups of so many.
     #[serde(default)]
     pub nvlink: u32,
 }

@@ -112,7 +112,7 @@ impl Policies {
 
     /// Makes a queue's policy what is wanted, or keeps the last good one and
     /// says why. Blocks for as long as compiling takes.
-    pub fn set(&self, queue: &QueueName, wanted: Wanted, state: &State) -> Result<Live, Refusal> {
+    pub fn set(&self, queue: &QueueName, wanted: &Wanted, state: &State) -> Result<Live, Refusal> {
         let slot = {
             let mut places = self.places.write().unwrap_or_else(PoisonError::into_inner);
             let place = places.entry(queue.clone()).or_insert_with(|| Place {
@@ -122,7 +122,7 @@ impl Policies {
             place.wanted = wanted.clone();
             place.slot.clone()
         };
-        self.swap(&slot, &wanted, state)
+        self.swap(&slot, wanted, state)
     }
 
     /// Reads a queue's policy again, its file or its facts having changed.

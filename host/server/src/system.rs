@@ -207,7 +207,7 @@ impl System {
         };
         let live = self
             .policies
-            .set(queue, wanted.clone(), &view.state)
+            .set(queue, wanted, &view.state)
             .map_err(|refusal| format!("queue {queue}: {refusal}"))?;
         self.note_policy(queue, &live).map_err(|error| error.to_string())
     }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 const TIGHT: &str = "score=-node-cpu-free";
 const LOOSE: &str = "score=node-cpu-free";
 
-fn scripted(line: &str) -> Option<Arc<dyn Policy>> {
-    Some(Arc::new(Scripted::new(line).unwrap()))
+fn scripted(line: &str) -> Arc<dyn Policy> {
+    Arc::new(Scripted::new(line).unwrap())
 }
 
 fn pod(name: &str, cards: u64, milli: u64, seconds: u64) -> Pod {
@@ -90,15 +90,16 @@ fn far_below_capacity_nobody_waits() {
 fn a_seed_gives_one_result_and_one_stream_under_every_policy() {
     let trace = Generate { nodes: 10, pods: 300, ..Generate::default() }.trace().unwrap();
     let ask = Ask { seed: 5, load: 95, arrivals: 1_000 };
-    let (tight, loose) = (run(&trace, ask, scripted(TIGHT)), run(&trace, ask, scripted(LOOSE)));
-    assert_eq!(tight, run(&trace, ask, scripted(TIGHT)));
+    let (tight, loose) =
+        (run(&trace, ask, Some(scripted(TIGHT))), run(&trace, ask, Some(scripted(LOOSE))));
+    assert_eq!(tight, run(&trace, ask, Some(scripted(TIGHT))));
     assert_ne!(tight.waits, loose.waits, "the policies differ");
     let stream = |run: &Run| {
         let pods: Vec<_> = run.waits.iter().map(|(group, waits)| (*group, waits.pods)).collect();
         (pods, run.before, run.seconds)
     };
     assert_eq!(stream(&tight), stream(&loose));
-    let other = run(&trace, Ask { seed: 6, ..ask }, scripted(LOOSE));
+    let other = run(&trace, Ask { seed: 6, ..ask }, Some(scripted(LOOSE)));
     assert_ne!(stream(&other), stream(&loose));
     assert_eq!(tight.faults, 0);
 }
@@ -107,7 +108,7 @@ fn a_seed_gives_one_result_and_one_stream_under_every_policy() {
 fn nothing_is_oversold_where_more_is_asked_for_than_there_is() {
     // The run audits the books at its end and refuses a sum that is off.
     let trace = Generate { nodes: 10, pods: 300, ..Generate::default() }.trace().unwrap();
-    let run = run(&trace, Ask { seed: 7, load: 150, arrivals: 1_000 }, scripted(LOOSE));
+    let run = run(&trace, Ask { seed: 7, load: 150, arrivals: 1_000 }, Some(scripted(LOOSE)));
     let all = &run.waits[&Group::All];
     assert!(all.still > 0 && all.mean > 0.0 && run.after == 250, "{run:?}");
     assert!((0.0..=100.0).contains(&run.unallocated_pct), "{}", run.unallocated_pct);
@@ -117,7 +118,7 @@ fn nothing_is_oversold_where_more_is_asked_for_than_there_is() {
 fn a_policy_that_fails_is_told_of() {
     let trace = trace(vec![node("n-0", 2)], vec![pod("a", 1, 500, 60)]);
     let broken = scripted("score=hash:9 fault=count@score:100");
-    let run = run(&trace, Ask { seed: 1, load: 50, arrivals: 100 }, broken);
+    let run = run(&trace, Ask { seed: 1, load: 50, arrivals: 100 }, Some(broken));
     assert!(run.faults >= 100, "{run:?}");
 }
 

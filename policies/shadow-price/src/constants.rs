@@ -61,6 +61,7 @@ impl Constants {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "exact figures")]
 mod tests {
     use super::*;
 

@@ -1,8 +1,8 @@
 //! What the free share of a card is worth to a mix, and what of it will be
 //! wasted: two tables over shares in steps of ten thousandths of a card.
 //!
-//! *Prices*. d_g jobs ask for g of a card. The dual of the cutting-stock
-//! problem (Gilmore and Gomory, 1961) gives each size a value y_g such that no
+//! *Prices*. `d_g` jobs ask for g of a card. The dual of the cutting-stock
+//! problem (Gilmore and Gomory, 1961) gives each size a value `y_g` such that no
 //! set of jobs that fits on a card is worth more than the card; the price U(f)
 //! of a free share f is the best that fits in it. Instead of solving a linear
 //! program, y comes from multiplicative weights (Plotkin, Shmoys and Tardos,
@@ -145,6 +145,7 @@ fn shrink(h: f64) -> f64 {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "exact figures")]
 mod tests {
     use super::*;
 

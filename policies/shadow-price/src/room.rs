@@ -56,6 +56,7 @@ fn stairs(shapes: &[&Several], idle: i32) -> Vec<(i32, f64)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::float_cmp, reason = "exact figures")]
 mod tests {
     use super::*;
 

@@ -7,6 +7,9 @@ use crater_sdk::testing::{JobSpec, NodeSpec, RowSpec, Tester, card, group, job, 
 /// A shape of the mix: weight, CPU, cards, milli of each, memory, models.
 type Shape<'a> = (i32, i32, i32, i32, i32, &'a [&'a str]);
 
+/// Free shares and CPU, and CPU, cards and share that are asked for.
+type Case<'a> = (&'a [i32], i32, (i32, i32, i32));
+
 /// Facts of a mix and of 100 nodes of 8 cards for each model.
 fn facts(mix: &[Shape], models: &[&str]) -> Vec<(u32, Vec<i32>)> {
     let column = |f: &dyn Fn(&Shape) -> i32| mix.iter().map(f).collect::<Vec<i32>>();
@@ -88,7 +91,7 @@ fn the_score_is_the_rule() {
                 + 0.3 * (g - c / (0.4 * rho)).max(0.0)
                 - if pays { several * room } else { 0.0 }
         };
-        let cases: [(&[i32], i32, (i32, i32, i32)); 7] = [
+        let cases: [Case; 7] = [
             (&[1000, 1000, 650], 40_000, (4_000, 1, 300)),
             (&[1000, 350], 9_000, (4_000, 1, 700)),
             (&[1000; 8], 96_000, (4_000, 1, 500)),

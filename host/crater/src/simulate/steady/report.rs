@@ -4,6 +4,7 @@ use super::record::Record;
 use crater_sim::report::{Axis, Cell, Chart, Kind, Report, Series, Table, Text};
 use crater_sim::steady::{Estimate, Group, Waits, estimate};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 /// Groups of pods with a column of their own.
 const GROUPS: [Group; 5] =
@@ -143,18 +144,16 @@ fn start(runs: &Runs<'_>) -> Report {
         list(&mut arrivals.iter().map(ToString::to_string)),
     );
     for policy in &runs.policies {
-        command += &if policy.contains('=') {
-            format!(" --policy '{policy}'")
-        } else {
-            format!(" --policy {policy}")
-        };
+        let quote = if policy.contains('=') { "'" } else { "" };
+        let _ = write!(command, " --policy {quote}{policy}{quote}");
     }
     let mut about = ABOUT.to_owned();
     let borrowed = runs.records.iter().filter(|r| r.cell.lives != r.cell.trace);
     let borrowed: BTreeSet<&str> = borrowed.map(|r| &*r.cell.trace).collect();
     if !borrowed.is_empty() {
         let names = borrowed.into_iter().collect::<Vec<_>>().join(", ");
-        about += &format!(
+        let _ = write!(
+            about,
             "\n\nWithout life times of their own, and given those of another trace, by name of the pod or in turn by class: {names}."
         );
     }
