@@ -28,9 +28,11 @@ policies: compilers ## build every policy as a component: target/policies/*.wasm
 	@echo '== policies'
 	@$(ENV) cargo xtask policies
 
+# All packages at once, as the tests have them: another selection would have
+# other features, and cargo would compile the WebAssembly engine again.
 build: policies ## build the program: target/release/crater
 	@echo '== build'
-	@$(ENV) cargo build --release --package crater
+	@$(ENV) cargo build --release --workspace --bins
 
 demo: build ## watch a simulated cluster at work, then a server of your own
 	@echo '== demo'

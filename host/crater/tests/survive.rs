@@ -92,7 +92,7 @@ fn acknowledged_work_outlives_any_death_exactly_once() {
     let kills: u64 = std::env::var("CRATER_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
     let folder = tempfile::tempdir().unwrap();
     let (data, config) = (folder.path().join("data"), folder.path().join("crater.yaml"));
-    std::fs::write(&config, "cluster: {run: 1s, nodes: [{name: n, count: 4, cpu: 64, memory: 512Gi, cards: {count: 8, model: T4, memory: 16Gi}}]}\n").unwrap();
+    std::fs::write(&config, "cluster: {run: 1s, nodes: [{name: n, count: 64, cpu: 64, memory: 512Gi, cards: {count: 8, model: T4, memory: 16Gi}}]}\n").unwrap();
     let mut server = start(&data, &config);
     let token = std::fs::read_to_string(data.join("admin-token")).unwrap().trim().to_owned();
     let told = Mutex::new(Told { quota: (1000, 1000), ..Told::default() });
