@@ -1,9 +1,8 @@
 //! Amounts as people write them: numbers or texts.
 
-use serde::de::{Error, Visitor};
+use crater_server::config::Text;
 use serde::{Deserialize, Deserializer, Serialize};
 use std::borrow::Cow;
-use std::fmt;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Type};
 use utoipa::openapi::{RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -21,26 +20,7 @@ impl From<&str> for Amount {
 
 impl<'de> Deserialize<'de> for Amount {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        struct Any;
-        impl Visitor<'_> for Any {
-            type Value = Amount;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a number or a text such as 32Gi")
-            }
-            fn visit_str<E: Error>(self, text: &str) -> Result<Amount, E> {
-                Ok(Amount(text.to_owned()))
-            }
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Amount, E> {
-                Ok(Amount(number.to_string()))
-            }
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Amount, E> {
-                Ok(Amount(number.to_string()))
-            }
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Amount, E> {
-                Ok(Amount(number.to_string()))
-            }
-        }
-        from.deserialize_any(Any)
+        Text::deserialize(from).map(|text| Self(text.0))
     }
 }
 

@@ -8,8 +8,7 @@ use crate::books::{Books, Unavailable, now};
 use crate::policies::Policies;
 use crater_engine::{Decider, Plan, Round, State};
 use crater_model::{QueueName, Time};
-use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -42,7 +41,7 @@ pub struct Deciders {
     books: Books,
     policies: Arc<Policies>,
     progress: Arc<Progress>,
-    queues: Mutex<BTreeMap<QueueName, Arc<AtomicBool>>>,
+    queues: Mutex<BTreeSet<QueueName>>,
 }
 
 /// Up to which books each queue has decided.
@@ -62,20 +61,18 @@ impl Deciders {
     pub fn follow(&self, state: &State) -> std::io::Result<()> {
         let mut queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
         for name in state.queues().keys() {
-            if queues.contains_key(name) {
+            if queues.contains(name) {
                 continue;
             }
-            let stop = Arc::new(AtomicBool::new(false));
             let thread = Thread {
                 queue: name.clone(),
                 books: self.books.clone(),
                 policies: self.policies.clone(),
                 progress: self.progress.clone(),
-                stop: stop.clone(),
                 decider: Decider::default(),
             };
             std::thread::Builder::new().name(format!("queue {name}")).spawn(|| thread.run())?;
-            queues.insert(name.clone(), stop);
+            queues.insert(name.clone());
         }
         Ok(())
     }
@@ -85,12 +82,6 @@ impl Deciders {
         let seen = self.progress.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.iter().map(|(queue, (_, tally))| (queue.clone(), *tally)).collect()
     }
-
-    /// Stops the threads after the round that they are in.
-    pub fn stop(&self) {
-        let queues = self.queues.lock().unwrap_or_else(PoisonError::into_inner);
-        queues.values().for_each(|stop| stop.store(true, Ordering::Relaxed));
-    }
 }
 
 struct Thread {
@@ -98,7 +89,6 @@ struct Thread {
     books: Books,
     policies: Arc<Policies>,
     progress: Arc<Progress>,
-    stop: Arc<AtomicBool>,
     decider: Decider,
 }
 
@@ -108,12 +98,12 @@ impl Thread {
         let mut wake: Option<Time> = None;
         let mut generation = 0;
         let mut again = Instant::now();
-        while !self.stop.load(Ordering::Relaxed) {
+        loop {
             let view = self.books.view();
             let live = self.policies.generation(&self.queue);
             let due = wake.is_some_and(|at| at <= now()) || again.elapsed() >= AGAIN;
             if view.state.seq == decided && live == generation && !due {
-                // Briefly, so that time, a new policy and stopping are noticed.
+                // Briefly, so that time and a new policy are noticed.
                 self.books.wait(decided, Duration::from_millis(200));
                 continue;
             }

@@ -27,9 +27,7 @@ pub trait Executor: Send {
 /// Runs an executor on the journal until the server stops.
 pub fn run(books: &Books, mut executor: impl Executor) {
     let (view, batches) = books.follow();
-    let mut known = BTreeSet::new();
     for claim in view.state.claims() {
-        known.insert(claim.uid);
         tell(&mut executor, &view.state, claim);
     }
     loop {
@@ -39,7 +37,6 @@ pub fn run(books: &Books, mut executor: impl Executor) {
                 let view = books.view();
                 for entry in batch.iter() {
                     touched(&view.state, &entry.event, &mut |claim| {
-                        known.insert(claim.uid);
                         tell(&mut executor, &view.state, claim);
                     });
                 }

@@ -82,9 +82,9 @@ impl Policies {
         self.read().get(queue).map(|place| place.slot.clone())
     }
 
-    /// Counts the versions that went live in a queue.
+    /// Counts the versions that went live in a queue; 0 without a policy.
     pub fn generation(&self, queue: &str) -> u64 {
-        self.slot(queue).map_or(0, |slot| slot.status().swaps)
+        self.slot(queue).and_then(|slot| slot.live()).map_or(0, |live| live.generation)
     }
 
     /// What each queue's policy should be, and what it is.

@@ -10,7 +10,7 @@ use crater_engine::Strings;
 use crater_engine::ledger::Refusal;
 use crater_model::{NodeSpec, QueueName};
 use crater_policy::Runtime;
-use crater_store::{Reader, Store, StoreError};
+use crater_store::{Packed, Reader, Store, StoreError};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -53,6 +53,10 @@ pub struct Reload {
     /// Why the last one was refused, until one is applied.
     pub refused: Option<String>,
 }
+
+/// How often what is over is forgotten and history trimmed. Nothing waits for
+/// it, so that the thread may sleep.
+const HOUSE: Duration = Duration::from_secs(10);
 
 /// The running system. Share it by `Arc`.
 pub struct System {
@@ -154,17 +158,22 @@ impl System {
         let file = self.file.as_deref().unwrap_or(Path::new("the defaults"));
         let plan = new.plan(file).map_err(|error| error.to_string())?;
         let view = self.books.view();
-        // All new policies are tried before anything is changed.
         let known = self.policies.status();
-        for (queue, wanted) in &plan.queues {
-            let same = |w: &Wanted| known.iter().any(|(q, k, _)| *q == queue.name && k == w);
-            if let Some(wanted) = wanted.as_ref().filter(|w| !same(w)) {
+        let known = |queue: &QueueName| known.iter().find(|(name, _, _)| name == queue);
+        let changed = |queue: &QueueName, wanted: Option<&Wanted>| {
+            known(queue).map(|(_, known, _)| known) != wanted
+        };
+        // All new policies are tried before anything is changed.
+        let news: Vec<_> =
+            plan.queues.iter().filter(|(q, wanted)| changed(&q.name, wanted.as_ref())).collect();
+        for (queue, wanted) in &news {
+            if let Some(wanted) = wanted {
                 let checked = self.policies.check(wanted, &view.state);
                 checked.map_err(|error| format!("queue {}: {error}", queue.name))?;
             }
         }
         self.commit(&plan)?;
-        for (queue, wanted) in &plan.queues {
+        for (queue, wanted) in news {
             self.set_policy(&queue.name, wanted.as_ref())?;
         }
         self.deciders.follow(&self.books.view().state).map_err(|error| error.to_string())?;
@@ -250,10 +259,12 @@ impl System {
         std::thread::Builder::new().name("housekeeping".into()).spawn(move || {
             let mut last = 0;
             loop {
-                std::thread::sleep(Duration::from_secs(10));
+                std::thread::sleep(HOUSE);
                 let Some(system) = system.upgrade() else { return };
                 let state = system.books.view().state.clone();
                 let many = state.seq >= last + 20_000;
+                // Packed here: the ledger thread only writes it down.
+                let packed = many.then(|| Packed::new(&state.snapshot()));
                 let done = system.books.change_blocking(move |writer| {
                     let now = writer.now;
                     let before = crater_model::Time(now.0.saturating_sub(600_000));
@@ -261,11 +272,14 @@ impl System {
                     if let Err(error) = forgotten {
                         tracing::error!(%error, "ended jobs stay in the books");
                     }
-                    let snapshot = many.then(|| writer.state().snapshot());
-                    if let Some(snapshot) = snapshot
-                        && let Err(error) = writer.store().snapshot(&snapshot)
-                    {
-                        tracing::error!(%error, "no snapshot was written");
+                    match packed {
+                        None => {}
+                        Some(Err(error)) => tracing::error!(%error, "no snapshot was packed"),
+                        Some(Ok(packed)) => {
+                            if let Err(error) = writer.store().snapshot_packed(&packed) {
+                                tracing::error!(%error, "no snapshot was written");
+                            }
+                        }
                     }
                     if let Err(error) = writer.store().trim(now, retention) {
                         tracing::error!(%error, "history was not trimmed");

@@ -143,7 +143,7 @@ impl<'a> Cards<'a> {
 struct Effect {
     /// Growth of stranded value, with the charges for opening, in cards.
     gain: f64,
-    /// Share that it takes, in milli-cards.
+    /// What it takes of what counts as free, in milli-cards.
     milli: i32,
     /// Idle cards that it opens.
     opened: usize,
@@ -189,7 +189,8 @@ impl ShadowPrice {
             let Some((gain, card)) = best else { break };
             taken |= 1 << card;
             effect.gain += gain;
-            effect.milli += ask.milli_on(cards.at(card).2);
+            // Of what counted as free, which memory may bound.
+            effect.milli += cards.free(card) - cards.left(ask, card);
             effect.opened += usize::from(cards.free(card) >= 1000);
         }
         effect.mask = if ask.by_host { 0 } else { taken };

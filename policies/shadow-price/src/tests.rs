@@ -179,8 +179,7 @@ fn memory_that_binds_counts_as_the_share_that_is_left() {
     let light = crater_sdk::testing::job().share(700);
     let idle = [of(1000, 16_000)];
     let gain = |job: &JobSpec| tester.scores(job, &idle)[0];
-    let cores = 2 * 200_000;
-    assert!((gain(&heavy) - gain(&light)).abs() < cores, "{} {}", gain(&heavy), gain(&light));
+    assert_eq!(gain(&heavy), gain(&light));
     // Memory alone is the same as its share.
     let alone = crater_sdk::testing::job().card_memory(1, 4_800);
     assert_eq!(gain(&alone), gain(&crater_sdk::testing::job().share(300)));
@@ -198,16 +197,24 @@ fn shapes_whose_memory_binds_are_their_share_of_each_model() {
 }
 
 #[test]
-fn sizes_off_the_grid_are_neither_lost_nor_won() {
-    let tester = tester(FILL, &MIX);
-    for (free, ask) in [(995, 333), (1000, 1), (1000, 999), (17, 13)] {
-        let nodes = [server("T4", &[free], 40_000)];
-        let answer = tester.answer(&job().share(ask), &nodes);
-        assert_eq!(answer.cards, [1]);
+fn what_lies_between_two_steps_is_stranded() {
+    let owned = facts(&MIX, &["T4"]);
+    let columns: Vec<Column> = owned.iter().map(|(id, v)| (*id, v.as_slice())).collect();
+    let prepared = Prepared::new(&Facts::new(&columns), 1);
+    let of = Of::new(&prepared.tables[0], Room::default(), 0.6);
+    for milli in 0..=1000 {
+        let between = f64::from(milli % 10) / 1000.0;
+        let expected = of.stranded(milli - milli % 10) + between;
+        assert!((of.stranded(milli) - expected).abs() < 1e-9, "{milli}");
     }
-    // What lies between two steps is stranded: more free is never worth less.
-    let of = |free| tester.scores(&job().cpu(0).share(10), &[server("T4", &[free], 96_000)])[0];
-    assert!(of(305) <= of(310) + 10_000);
+    // A request counts as its size rounded up.
+    let mix = |milli| {
+        let owned = facts(&[(600, 0, 1, milli, 0, &[])], &["T4"]);
+        let columns: Vec<Column> = owned.iter().map(|(id, v)| (*id, v.as_slice())).collect();
+        Prepared::new(&Facts::new(&columns), 1).tables
+    };
+    assert_eq!(mix(331), mix(340));
+    assert_ne!(mix(331), mix(330));
 }
 
 #[test]
