@@ -42,6 +42,10 @@ pub fn admit(
         ended: 0,
         attempts: 0,
         preemptions: 0,
+        evicted: None,
+        checkpointed: None,
+        refusals: 0,
+        not_before: now,
         failed: false,
         reason: "".into(),
     };

@@ -13,11 +13,13 @@ use crate::order::Order;
 use crate::overlay::Overlay;
 use crate::plan::{By, Member, Outcome, Placement, Plan, Record};
 use crate::policy::{Fault, Interface, Policy};
+use crate::preempt::Making;
 use crate::quota::{Gate, shut};
 use crate::rows::{Asking, speaks_of_nodes, whole_table};
 use crate::shape::mix;
 use crate::state::{Job, Queue, State};
-use crater_model::{Digest, Fallback, JobUid, QueueName, Reason, Reasons, Share, Time};
+use crate::together::{Groups, within};
+use crater_model::{Digest, Fallback, JobUid, Need, QueueName, Reason, Reasons, Share, Time};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
@@ -88,18 +90,18 @@ impl Default for Decider {
 }
 
 /// What one queue's turn shares between its jobs.
-struct Turn<'a> {
-    queue: &'a Queue,
-    policy: Option<&'a dyn Policy>,
+pub(crate) struct Turn<'a> {
+    pub queue: &'a Queue,
+    pub policy: Option<&'a dyn Policy>,
     /// A fault of this round: the fallback decides for the rest of it.
-    fault: Option<Fault>,
+    pub fault: Option<Fault>,
     /// Shapes for which there was no room, with the reasons.
-    full: FxHashMap<crate::cache::ShapeKey, (Arc<Reasons>, Found)>,
+    pub full: FxHashMap<crate::cache::ShapeKey, (Arc<Reasons>, Found)>,
 }
 
 impl Turn<'_> {
     /// The record of a job that nobody has looked at yet.
-    fn waits(&self, job: JobUid, reasons: Arc<Reasons>) -> Record {
+    pub fn waits(&self, job: JobUid, reasons: Arc<Reasons>) -> Record {
         Record {
             job,
             queue: self.queue.spec.name.clone(),
@@ -131,6 +133,8 @@ impl Decider {
             ..Plan::default()
         };
         let mut overlay = Overlay::new(state, self.stamp);
+        self.note(overlay.touched());
+        let mut making = Making::default();
         let mut queues: Vec<&Queue> =
             state.queues().values().filter(|q| !q.waiting.is_empty()).collect();
         if let Some(only) = round.queue {
@@ -138,9 +142,9 @@ impl Decider {
         }
         queues.sort_by_key(|q| std::cmp::Reverse(q.spec.priority));
         for queue in queues {
-            let policy = policies.get(&queue.spec.name).map(|p| &**p);
-            self.serve(&mut overlay, queue, policy, round, &mut plan);
+            self.serve(&mut overlay, queue, policies, round, &mut making, &mut plan);
         }
+        self.grow(&mut overlay, policies, round, &mut plan);
         let (touched, stamp) = overlay.finish();
         self.stamp = stamp;
         // What the round tried is gone again until the ledger commits it.
@@ -155,6 +159,7 @@ impl Decider {
         self.sync(state);
         let Some(queue) = state.queues().get(queue) else { return };
         let overlay = Overlay::new(state, self.stamp);
+        self.note(overlay.touched());
         let mut turn =
             Turn { queue, policy: Some(policy), fault: None, full: FxHashMap::default() };
         let mut seen = FxHashSet::default();
@@ -163,6 +168,14 @@ impl Decider {
             let asking = Asking { job, placed: 0, now, seed: 0 };
             let _ = self.best(&overlay, asking, &mut turn, Some(policy));
         }
+        let (touched, stamp) = overlay.finish();
+        self.stamp = stamp;
+        self.note(touched);
+    }
+
+    /// Remembers that nodes changed.
+    pub(crate) fn note(&mut self, slots: impl IntoIterator<Item = u32>) {
+        self.log.extend(slots);
     }
 
     /// Follows the books' changes.
@@ -220,11 +233,13 @@ impl Decider {
         &mut self,
         overlay: &mut Overlay<'_>,
         queue: &Queue,
-        policy: Option<&dyn Policy>,
+        policies: &Policies,
         round: Round<'_>,
+        making: &mut Making,
         plan: &mut Plan,
     ) {
         let state = overlay.base();
+        let policy = policies.get(&queue.spec.name).map(|p| &**p);
         let mut turn = Turn { queue, policy, fault: None, full: FxHashMap::default() };
         if state.quotas().hold() {
             let reasons = Arc::new(Reasons::quotas_unknown());
@@ -253,11 +268,56 @@ impl Decider {
             if let Some(replay) = round.replay {
                 turn.fault = replay.record(uid).and_then(|r| r.fault.clone());
             }
-            if let Some(reasons) = shut(overlay, job) {
-                plan.records.push(turn.waits(uid, reasons));
+            if job.not_before > round.now {
+                earlier(&mut plan.wake, job.not_before);
+                plan.records.push(turn.waits(uid, backs_off(job, round.now)));
                 continue;
             }
-            let record = self.decide_job(overlay, job, &mut turn, round, &mut plan.wake);
+            // Room that is kept for it is not in its own way.
+            let hold = overlay.lift(uid).map(|(hold, slots)| {
+                self.note(slots);
+                hold
+            });
+            let mut record = match (shut(overlay, job), &hold) {
+                (Some(reasons), _) => turn.waits(uid, reasons),
+                (None, None) => self.decide_job(overlay, job, &mut turn, round, &mut plan.wake),
+                (None, Some(_)) => {
+                    // Where there is no room for others there may be for it.
+                    let full = std::mem::take(&mut turn.full);
+                    let record = self.decide_job(overlay, job, &mut turn, round, &mut plan.wake);
+                    turn.full = full;
+                    record
+                }
+            };
+            if let Outcome::Waits(reasons) = &record.outcome {
+                let reasons = reasons.clone();
+                // Those who were to end by now may be made to.
+                let due = hold.as_ref().and_then(|h| h.starts).is_some_and(|at| at <= round.now);
+                let made = if due {
+                    self.make_room(making, overlay, job, &turn, policies, round, plan, true)
+                } else {
+                    None
+                };
+                let kept = match (&made, hold) {
+                    (None, Some(hold)) => self.keep_room(making, overlay, hold, round, plan),
+                    _ => None,
+                };
+                if let Some(done) = made.or(kept) {
+                    record.outcome = Outcome::Waits(beside(&done, &reasons));
+                } else if let Some(placed) =
+                    self.borrow_room(overlay, job, &turn, round, &mut plan.wake)
+                {
+                    record = placed;
+                } else if !reasons.impossible() {
+                    let made =
+                        self.make_room(making, overlay, job, &turn, policies, round, plan, false);
+                    let made =
+                        made.or_else(|| self.reserve(making, overlay, job, &turn, round, plan));
+                    if let Some(made) = made {
+                        record.outcome = Outcome::Waits(beside(&made, &reasons));
+                    }
+                }
+            }
             if let Outcome::Placed(placement) = &record.outcome {
                 order.placed(state, placement);
                 plan.placements.push(placement.clone());
@@ -266,7 +326,7 @@ impl Decider {
         }
     }
 
-    fn decide_job(
+    pub(crate) fn decide_job(
         &mut self,
         overlay: &mut Overlay<'_>,
         job: &Job,
@@ -305,9 +365,89 @@ impl Decider {
         record
     }
 
+    /// Places a job's members, at least its minimum or none, near each other if
+    /// it wants that.
+    #[allow(clippy::too_many_arguments)]
+    pub(crate) fn place(
+        &mut self,
+        overlay: &mut Overlay<'_>,
+        job: &Job,
+        turn: &mut Turn<'_>,
+        policy: Option<&dyn Policy>,
+        round: Round<'_>,
+        wake: &mut Option<Time>,
+        record: &mut Record,
+    ) -> Result<Outcome, Fault> {
+        let Some(together) = job.spec.together.as_ref().filter(|t| t.need != Need::None) else {
+            return self.place_anywhere(overlay, job, turn, policy, round, wake, record);
+        };
+        let groups = Groups::of(overlay, job, &together.level);
+        for value in groups.fitting() {
+            let job = within(job, &together.level, value);
+            record.answers = 0;
+            let outcome = self.place_anywhere(overlay, &job, turn, policy, round, wake, record)?;
+            if let Outcome::Placed(_) = outcome {
+                return Ok(outcome);
+            }
+        }
+        record.answers = 0;
+        if together.need == Need::Preferred {
+            return self.place_anywhere(overlay, job, turn, policy, round, wake, record);
+        }
+        let text = groups.told(job, &together.level);
+        Ok(Outcome::Waits(Arc::new(Reasons::of_job(&text))))
+    }
+
+    /// Lets elastic jobs have more members, where room is left after all that
+    /// waits was looked at.
+    fn grow(
+        &mut self,
+        overlay: &mut Overlay<'_>,
+        policies: &Policies,
+        round: Round<'_>,
+        plan: &mut Plan,
+    ) {
+        let state = overlay.base();
+        if state.quotas().hold() {
+            return;
+        }
+        for uid in state.elastic.iter() {
+            if plan.placements.len() >= round.limit {
+                return;
+            }
+            let Some(job) = state.job(*uid) else { continue };
+            let queue = state.queues().get(&job.spec.queue);
+            let of_round = |q: &&Queue| round.queue.is_none_or(|only| &*q.spec.name == only);
+            let Some(queue) = queue.filter(of_round).filter(|q| !q.spec.paused) else { continue };
+            let gives_up = |r: &crate::plan::Room| r.evictions.iter().any(|e| e.job == *uid);
+            if plan.rooms.iter().any(gives_up) {
+                continue;
+            }
+            let policy = policies.get(&queue.spec.name).map(|p| &**p);
+            let mut turn = Turn { queue, policy, fault: None, full: FxHashMap::default() };
+            let speaks = policy.filter(|p| speaks_of_nodes(p.manifest()));
+            let numbers = missing(state, job);
+            let mut record = turn.waits(*uid, Arc::default());
+            let own = Choice::Order(card_order(queue.spec.fallback));
+            let gate = Gate::of(overlay, job);
+            let (wake, record_of) = (&mut plan.wake, &mut record);
+            let found = self.members(
+                overlay, job, &mut turn, speaks, round, wake, record_of, own, gate, &numbers,
+            );
+            let Ok((members, _)) = found else { continue };
+            overlay.settle();
+            if !members.is_empty() {
+                let placement = Placement { job: *uid, members };
+                record.outcome = Outcome::Placed(placement.clone());
+                plan.placements.push(placement);
+                plan.records.push(record);
+            }
+        }
+    }
+
     /// Places a job's members, at least its minimum or none.
     #[allow(clippy::too_many_arguments)]
-    fn place(
+    fn place_anywhere(
         &mut self,
         overlay: &mut Overlay<'_>,
         job: &Job,
@@ -320,13 +460,16 @@ impl Decider {
         let choice = Choice::Order(card_order(turn.queue.spec.fallback));
         let few = |members: &Members| (members.len() as u32) < job.spec.min_members;
         let gate = Gate::of(overlay, job);
+        let numbers: Vec<u32> = (0..job.spec.members).collect();
+        let all = &numbers;
         let mut found =
-            self.members(overlay, job, turn, policy, round, wake, record, choice, gate)?;
+            self.members(overlay, job, turn, policy, round, wake, record, choice, gate, all)?;
         if few(&found.0) && !found.0.is_empty() && shares_several_cards(job) {
             self.undo(overlay);
             record.answers = 0;
             let (choice, gate) = (Choice::Roomiest, Gate::of(overlay, job));
-            found = self.members(overlay, job, turn, policy, round, wake, record, choice, gate)?;
+            found =
+                self.members(overlay, job, turn, policy, round, wake, record, choice, gate, all)?;
         }
         let over = found.1.as_ref().and_then(|short| short.quota.clone());
         if few(&found.0) && over.is_some() {
@@ -336,8 +479,8 @@ impl Decider {
             if let Some(gate) = Gate::of_gang(overlay, job, over) {
                 record.answers = 0;
                 let gate = Some(gate);
-                found =
-                    self.members(overlay, job, turn, policy, round, wake, record, choice, gate)?;
+                found = self
+                    .members(overlay, job, turn, policy, round, wake, record, choice, gate, all)?;
             }
         }
         let (members, short) = found;
@@ -365,15 +508,16 @@ impl Decider {
         record: &mut Record,
         own: Choice,
         mut gate: Option<Gate>,
+        numbers: &[u32],
     ) -> Result<(Members, Option<Arc<Reasons>>), Fault> {
         let mut members = Members::new();
         let mut short = None;
-        while (members.len() as u32) < job.spec.members {
+        while let Some(&member) = numbers.get(members.len()) {
             let narrowed = gate.as_ref().and_then(|g| g.narrowed.clone());
             let job = narrowed.as_deref().unwrap_or(job);
-            let member = members.len() as u32;
             let seed = mix(round.seed ^ mix(job.uid.0)).wrapping_add(u64::from(member));
-            let asking = Asking { job, placed: member, now: round.now, seed };
+            let placed = job.claims.len() as u32 + members.len() as u32;
+            let asking = Asking { job, placed, now: round.now, seed };
             let found = match self.best(overlay, asking, turn, policy) {
                 Ok(found) => found,
                 Err(fault) => {
@@ -381,7 +525,7 @@ impl Decider {
                     return Err(fault);
                 }
             };
-            if member == 0 {
+            if members.is_empty() {
                 record.candidates = found.1.candidates;
                 record.score = found.1.top.map_or(0, |t| t.score);
             }
@@ -518,6 +662,27 @@ impl Decider {
         reasons.best = self.figures.best();
         reasons
     }
+}
+
+/// What is done about a job's waiting, beside why it waits.
+fn beside(done: &Reasons, why: &Reasons) -> Arc<Reasons> {
+    Arc::new(Reasons { job: done.job.clone(), ..why.clone() })
+}
+
+fn backs_off(job: &Job, now: Time) -> Arc<Reasons> {
+    let (times, wait) = (job.refusals, job.not_before.secs_since(now));
+    let (reason, s) = (&job.reason, if times == 1 { "" } else { "s" });
+    let text = format!("its start was refused {times} time{s}: {reason}; tried again in {wait} s");
+    Arc::new(Reasons::of_job(&text))
+}
+
+/// Numbers of the members that an elastic job could have besides.
+fn missing(state: &State, job: &Job) -> Vec<u32> {
+    let taken: FxHashSet<u32> =
+        job.claims.iter().filter_map(|c| state.claim(*c)).map(|c| c.member).collect();
+    let more = (job.spec.members - job.ended.min(job.spec.members)) as usize;
+    let more = more.saturating_sub(job.claims.len());
+    (0..job.spec.members).filter(|n| !taken.contains(n)).take(more).collect()
 }
 
 /// Members that were given a place.

@@ -50,6 +50,7 @@ fn fits_plainly(node: &NodeState, request: &Request) -> bool {
     if spec.cordoned
         || !spec.taints.is_empty()
         || !request.selectors.is_empty()
+        || request.within.is_some()
         || request.nvlink != Need::None
         || request.numa != Need::None
         || dynamic_fit(node, request).is_err()
@@ -109,11 +110,45 @@ pub fn choose(node: &NodeState, request: &Request, choice: Choice) -> Result<Hel
     Ok(held)
 }
 
+/// How many members fit on the node now, at most `most`.
+pub fn count(node: &NodeState, request: &Request, most: u32) -> u32 {
+    if most == 0 || fits(node, request).is_err() {
+        return 0;
+    }
+    if most == 1 {
+        return 1;
+    }
+    let mut tried = node.clone();
+    let nobody = crate::node::Owner::default();
+    for placed in 0..most {
+        let held = choose(&tried, request, Choice::Roomiest);
+        let fits = held.and_then(|held| tried.charge(crater_model::JobUid(0), nobody, &held));
+        if fits.is_err() {
+            return placed;
+        }
+    }
+    most
+}
+
+/// Whether the node could hold a member if nothing were on it.
+pub fn could_fit(node: &NodeState, request: &Request) -> bool {
+    static_fit(node, request).is_ok()
+        && request.cpu <= node.spec.cpu
+        && request.memory <= node.spec.memory
+        && request.disk.bandwidth <= node.spec.disk
+        && request.disk.iops <= node.spec.iops
+}
+
 /// What only the node's description decides.
 fn static_fit(node: &NodeState, request: &Request) -> Result<(), Reason> {
     let spec = &*node.spec;
     if !request.selectors.is_empty() && !request.selectors.iter().any(|s| s.matches(&spec.labels)) {
         return Err(Reason::Selector);
+    }
+    if let Some(within) = &request.within
+        && spec.place(&within.level) != Some(&*within.value)
+    {
+        return Err(Reason::Elsewhere);
     }
     if let Some(ask) = &request.gpu {
         let mut count = 0;

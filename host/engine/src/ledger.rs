@@ -1,17 +1,18 @@
 //! The ledger: the one writer of the books. A command is validated, journalled,
 //! then applied; what was not journalled never happened.
 
-use crate::plan::{Placement, Plan};
+use crate::plan::{Placement, Plan, Room};
 use crate::quota::{Ask, Tentative, amounts};
 use crate::state::{ApplyError, Job, State};
 use crate::strings::Strings;
 use crater_model::event::Entry;
 use crater_model::{
-    Claim, ClaimState, ClaimUid, Digest, Event, FieldError, JobChanges, JobSpec, JobState, JobUid,
-    NodeSpec, NodeUid, PlatformSpec, QueueSpec, Reason, TenantPath, TenantSpec, Time, Usage,
+    Cause, Claim, ClaimState, ClaimUid, Digest, Event, Eviction, FieldError, JobChanges, JobSpec,
+    JobState, JobUid, Kind, NodeSpec, NodeUid, PlatformSpec, QueueSpec, Reason, TenantPath,
+    TenantSpec, Time, Usage,
 };
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -93,6 +94,10 @@ pub struct Committed {
     /// Jobs whose placement no longer fitted, with the first reason. They wait
     /// on and are decided again.
     pub stale: Vec<(JobUid, Reason)>,
+    /// Jobs that give up what they hold.
+    pub evicted: Vec<JobUid>,
+    /// Jobs that room is kept for from here on.
+    pub held: Vec<JobUid>,
 }
 
 /// The books and their journal.
@@ -327,7 +332,7 @@ impl<J: Journal> Ledger<J> {
     pub fn commit(&mut self, at: Time, plan: &Plan) -> Result<Committed, Refusal> {
         let mut outcome = Committed::default();
         let mut tried = BTreeMap::new();
-        let mut quota = Tentative::default();
+        let (mut quota, mut lent) = (Tentative::default(), Tentative::default());
         let mut claims = vec![];
         for placement in &plan.placements {
             let valid = self
@@ -336,7 +341,7 @@ impl<J: Journal> Ledger<J> {
             match valid {
                 Ok(()) => {
                     quota.settle();
-                    self.claims_of(placement, &mut claims);
+                    self.claims_of(placement, &mut claims, &mut lent);
                 }
                 Err(reason) => {
                     quota.roll_back();
@@ -348,7 +353,127 @@ impl<J: Journal> Ledger<J> {
             outcome.claims = claims.iter().map(|c| c.uid).collect();
             self.record(at, Event::PlanCommitted { claims })?;
         }
+        for (job, reason) in &plan.given_up {
+            if self.state.holds().contains_key(job) {
+                self.record(at, Event::RoomGivenUp { job: *job, reason: reason.clone() })?;
+            }
+        }
+        for room in &plan.rooms {
+            match self.valid_room(room) {
+                Ok(()) => {
+                    outcome.evicted.extend(room.evictions.iter().map(|e| e.job));
+                    outcome.held.push(room.hold.job);
+                    let (evictions, hold) = (room.evictions.clone(), Some(room.hold.clone()));
+                    self.record(at, Event::RoomMade { evictions, hold })?;
+                }
+                Err(reason) => outcome.stale.push((room.hold.job, reason)),
+            }
+        }
         Ok(outcome)
+    }
+
+    /// Whether a job would still start in the room that is to be made for it:
+    /// nobody is evicted for nothing.
+    fn valid_room(&self, room: &Room) -> Result<(), Reason> {
+        let holder = self.state.job(room.hold.job).filter(|j| j.state == JobState::Pending);
+        let owner = holder.ok_or(Reason::Deferred)?.owner;
+        let mut going: BTreeSet<ClaimUid> = BTreeSet::new();
+        for eviction in &room.evictions {
+            let victim = self.state.job(eviction.job).ok_or(Reason::Deferred)?;
+            let up = matches!(victim.state, JobState::Starting | JobState::Running);
+            let may = victim.spec.preemptible && victim.spec.kind != Kind::Inference;
+            let holds = |c: &ClaimUid| victim.claims.contains(c);
+            if !up || !may || !eviction.claims.iter().all(holds) {
+                return Err(Reason::Deferred);
+            }
+            let left = victim.claims.len() - eviction.claims.len() + victim.ended as usize;
+            if !eviction.whole && left < victim.spec.min_members as usize {
+                return Err(Reason::Deferred);
+            }
+            going.extend(if eviction.whole { &victim.claims[..] } else { &eviction.claims[..] });
+        }
+        if room.hold.starts.is_some() || room.evictions.is_empty() {
+            // It waits for others that end by themselves: decided on, not due.
+            return Ok(());
+        }
+        let mut nodes: BTreeMap<NodeUid, crate::node::NodeState> = BTreeMap::new();
+        for member in &room.hold.members {
+            if let std::collections::btree_map::Entry::Vacant(entry) = nodes.entry(member.node) {
+                let node = self.state.node(member.node).ok_or(Reason::Cordoned)?;
+                let mut node = crate::node::NodeState::clone(node);
+                let here = self.state.claims().filter(|c| c.node == member.node);
+                for claim in here {
+                    if claim.state == ClaimState::Releasing || going.contains(&claim.uid) {
+                        node.release(claim.job, &claim.held);
+                    }
+                }
+                entry.insert(node);
+            }
+            let node = nodes.get_mut(&member.node).ok_or(Reason::Cordoned)?;
+            node.charge(room.hold.job, owner, &member.held)?;
+        }
+        Ok(())
+    }
+
+    /// Sends jobs back to their queue, or ends them: whole jobs, at somebody's
+    /// word or by a rule that concerns no other job.
+    pub fn evict(&mut self, at: Time, job: JobUid, cause: Cause) -> Result<bool, Refusal> {
+        let unknown = || Refusal::Unknown { what: "job", name: job.to_string() };
+        let known = self.state.job(job).ok_or_else(unknown)?;
+        if known.state.ended() {
+            return Err(Refusal::Over { job, state: known.state });
+        }
+        if !matches!(known.state, JobState::Starting | JobState::Running) {
+            return Ok(false);
+        }
+        let claims = known.claims.to_vec();
+        let evictions = vec![Eviction { job, claims, whole: true, cause }];
+        self.record(at, Event::RoomMade { evictions, hold: None })?;
+        Ok(true)
+    }
+
+    /// An executor refused to start a member. An old message is ignored.
+    pub fn refuse_start(
+        &mut self,
+        at: Time,
+        claim: ClaimUid,
+        reason: &str,
+    ) -> Result<bool, Refusal> {
+        if self.state.claim(claim).is_none() {
+            return Ok(false);
+        }
+        let reason: String = reason.chars().filter(|c| !c.is_control()).take(500).collect();
+        self.record(at, Event::StartRefused { claim, reason: reason.into() })?;
+        Ok(true)
+    }
+
+    /// A running job saved its progress.
+    pub fn checkpointed(&mut self, at: Time, job: JobUid) -> Result<(), Refusal> {
+        let unknown = || Refusal::Unknown { what: "job", name: job.to_string() };
+        let known = self.state.job(job).ok_or_else(unknown)?;
+        if known.state.ended() || known.claims.is_empty() {
+            return Err(Refusal::Over { job, state: known.state });
+        }
+        self.record(at, Event::Checkpointed { job })
+    }
+
+    /// Opens or closes borrowing by how much of the cluster's GPU is used, in
+    /// percent; `None`, not known, closes it. Says whether that changed anything.
+    pub fn note_use(&mut self, at: Time, used: Option<u64>) -> Result<bool, Refusal> {
+        let (platform, open) = (self.state.quotas().platform(), self.state.quotas().open());
+        let least = u64::from(platform.borrow_opens_below_percent);
+        let most = u64::from(platform.borrow_closes_at_percent);
+        let next = match used {
+            None => false,
+            Some(used) if open => used < most,
+            Some(used) => used < least,
+        };
+        let next = next && platform.borrowing;
+        if next == open {
+            return Ok(false);
+        }
+        self.record(at, Event::LendingSet { open: next })?;
+        Ok(true)
     }
 
     /// Charges a placement to its tenants in `quota`, as far as there is one.
@@ -357,7 +482,8 @@ impl<J: Journal> Ledger<J> {
         if quotas.hold() {
             return Err(Reason::QuotasUnknown);
         }
-        let owner = self.state.job(placement.job).ok_or(Reason::Deferred)?.owner;
+        let job = self.state.job(placement.job).ok_or(Reason::Deferred)?;
+        let (owner, borrow) = (job.owner, quotas.may_borrow(&job.spec));
         if !quotas.binds(owner) {
             return Ok(());
         }
@@ -366,7 +492,8 @@ impl<J: Journal> Ledger<J> {
             let node = self.state.node(member.node).ok_or(Reason::Cordoned)?;
             let amounts = amounts(&member.held, &node.spec);
             let together = (placement.members.len() - i) as u64;
-            let ask = Ask { owner, before: &before, member: &amounts, now: 1, together };
+            let (before_ref, member) = (&before, &amounts);
+            let ask = Ask { owner, borrow, before: before_ref, member, now: 1, together };
             quota.check(quotas, &ask).map_err(|over| Reason::Quota(Arc::from(over)))?;
             before.add(&amounts);
             quota.charge(owner, amounts);
@@ -382,7 +509,7 @@ impl<J: Journal> Ledger<J> {
         alone: bool,
         tried: &mut BTreeMap<NodeUid, crate::node::NodeState>,
     ) -> Result<(), Reason> {
-        let job = self.state.job(placement.job).filter(|j| j.state == JobState::Pending);
+        let job = self.state.job(placement.job).filter(|j| self.may_start(j, placement));
         let owner = job.ok_or(Reason::Deferred)?.owner;
         if let ([member], true) = (&*placement.members, tried.is_empty() && alone) {
             // The usual plan of one member: no copy is needed to try on.
@@ -405,6 +532,24 @@ impl<J: Journal> Ledger<J> {
         Ok(())
     }
 
+    /// Whether the members are those that the job lacks: all that must start
+    /// together, or more of an elastic one that runs.
+    fn may_start(&self, job: &Job, placement: &Placement) -> bool {
+        let fresh = |n: u32| {
+            let taken = job.claims.iter().filter_map(|c| self.state.claim(*c));
+            n < job.spec.members && !taken.into_iter().any(|c| c.member == n)
+        };
+        let open = match job.state {
+            JobState::Pending => true,
+            JobState::Starting | JobState::Running => {
+                let all = job.claims.len() + placement.members.len() + job.ended as usize;
+                all <= job.spec.members as usize
+            }
+            _ => false,
+        };
+        open && placement.members.iter().all(|m| fresh(m.member))
+    }
+
     fn node_in<'a>(
         &self,
         tried: &'a mut BTreeMap<NodeUid, crate::node::NodeState>,
@@ -417,9 +562,25 @@ impl<J: Journal> Ledger<J> {
         tried.get_mut(&uid).ok_or(Reason::Cordoned)
     }
 
-    fn claims_of(&self, placement: &Placement, claims: &mut Vec<Claim>) {
+    /// The claims of a placement, with what of each is borrowed on top of what
+    /// is charged in `lent`.
+    fn claims_of(&self, placement: &Placement, claims: &mut Vec<Claim>, lent: &mut Tentative) {
+        let quotas = self.state.quotas();
+        let owner = self.state.job(placement.job).map(|j| j.owner);
+        let owner = owner.filter(|o| quotas.platform().borrowing && quotas.binds(*o));
         for member in &placement.members {
+            let node = self.state.node(member.node);
+            let loans = match (owner, node) {
+                (Some(owner), Some(node)) => {
+                    let usage = amounts(&member.held, &node.spec);
+                    let loans = quotas.loans(owner, lent, &usage);
+                    lent.charge(owner, usage);
+                    loans
+                }
+                _ => vec![],
+            };
             claims.push(Claim {
+                loans,
                 uid: ClaimUid(self.state.next_claim().0 + claims.len() as u64),
                 job: placement.job,
                 member: member.member,
@@ -443,17 +604,23 @@ pub fn concerned(state: &State, event: &Event) -> SmallVec<[JobUid; 4]> {
         | Event::TenantSet { .. }
         | Event::TenantRemoved { .. }
         | Event::PlatformSet { .. }
+        | Event::LendingSet { .. }
         | Event::JobsForgotten { .. } => SmallVec::new(),
         Event::NodeRemoved { node } => {
             state.claims().filter(|c| c.node == *node).map(|c| c.job).collect()
         }
         Event::JobSubmitted { job, .. }
         | Event::JobUpdated { job, .. }
+        | Event::RoomGivenUp { job, .. }
+        | Event::Checkpointed { job }
         | Event::JobEnded { job, .. } => [*job].into_iter().collect(),
-        Event::PlanCommitted { claims } => claims.iter().map(|c| c.job).collect(),
-        Event::ClaimMoved { claim, .. } | Event::MemberEnded { claim, .. } => {
-            of_claim(*claim).into_iter().collect()
+        Event::RoomMade { evictions, hold } => {
+            evictions.iter().map(|e| e.job).chain(hold.iter().map(|h| h.job)).collect()
         }
+        Event::PlanCommitted { claims } => claims.iter().map(|c| c.job).collect(),
+        Event::ClaimMoved { claim, .. }
+        | Event::MemberEnded { claim, .. }
+        | Event::StartRefused { claim, .. } => of_claim(*claim).into_iter().collect(),
     };
     jobs.sort_unstable();
     jobs.dedup();

@@ -23,12 +23,15 @@ mod order;
 mod overlay;
 pub mod plan;
 pub mod policy;
+mod preempt;
 pub mod quota;
+mod room;
 pub mod rows;
 mod shape;
 pub mod snapshot;
 pub mod state;
 pub mod strings;
+mod together;
 mod tree;
 pub mod workload;
 

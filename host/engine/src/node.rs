@@ -293,7 +293,10 @@ impl NodeState {
             card.memory -= share.memory;
             card.shares = card.shares.saturating_sub(1);
             if let Some(instance) = &share.instance {
-                card.instances.retain(|i| i != instance);
+                // One of it: room that is kept may name it once more.
+                if let Some(at) = card.instances.iter().position(|i| i == instance) {
+                    card.instances.remove(at);
+                }
             }
         }
         let class = class(held);

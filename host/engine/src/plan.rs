@@ -1,7 +1,7 @@
 //! What a round of decisions proposes, and the record of each decision.
 
 use crate::policy::Fault;
-use crater_model::{Digest, Held, JobUid, NodeUid, QueueName, Reasons, Time};
+use crater_model::{Digest, Eviction, Held, Hold, JobUid, NodeUid, QueueName, Reasons, Time};
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -72,6 +72,15 @@ pub enum Outcome {
     Waits(Arc<Reasons>),
 }
 
+/// Room that is made for a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Room {
+    /// Who gives up what; nobody if others are leaving already.
+    pub evictions: Vec<Eviction>,
+    /// Where the job will start.
+    pub hold: Hold,
+}
+
 /// A round's proposals with all that it needs to be decided again.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Plan {
@@ -85,6 +94,16 @@ pub struct Plan {
     pub engine: String,
     /// What to start.
     pub placements: Vec<Placement>,
+    /// Who goes so that a job can start, and the room that is kept for it.
+    #[serde(default)]
+    pub rooms: Vec<Room>,
+    /// Jobs whose room is kept for nothing, with the reason.
+    #[serde(default)]
+    pub given_up: Vec<(JobUid, Arc<str>)>,
+    /// Queues whose policy could not price its jobs: the host's own prices
+    /// stood in.
+    #[serde(default)]
+    pub unpriced: Vec<(QueueName, Fault)>,
     /// Every decision in the order it was made.
     pub records: Vec<Record>,
     /// When to decide again even if nothing happens, because a policy deferred
@@ -93,6 +112,11 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Whether nothing is to be done.
+    pub fn is_idle(&self) -> bool {
+        self.placements.is_empty() && self.rooms.is_empty() && self.given_up.is_empty()
+    }
+
     /// Whether a job is to start.
     pub fn placed(&self, job: JobUid) -> bool {
         self.placements.iter().any(|placement| placement.job == job)

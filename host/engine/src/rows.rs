@@ -287,7 +287,8 @@ pub fn speaks_of_nodes(manifest: &Manifest) -> bool {
         || manifest.exports(Interface::ScoreGroups)
 }
 
-fn saturate(n: u64) -> i32 {
+/// As an s32, the most it can say where it is more.
+pub fn saturate(n: u64) -> i32 {
     i32::try_from(n).unwrap_or(i32::MAX)
 }
 

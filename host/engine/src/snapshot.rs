@@ -7,8 +7,8 @@ use crate::quota::Quotas;
 use crate::state::{Job, Queue, State, Waiting};
 use crate::strings::Strings;
 use crater_model::{
-    Claim, ClaimUid, Digest, JobSpec, JobState, JobUid, NodeSpec, NodeUid, PlatformSpec, QueueSpec,
-    TenantSpec, Time,
+    Cause, Claim, ClaimUid, Digest, Hold, JobSpec, JobState, JobUid, NodeSpec, NodeUid,
+    PlatformSpec, QueueSpec, TenantSpec, Time,
 };
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -43,6 +43,12 @@ pub struct Snapshot {
     /// Tenants by path.
     #[serde(default)]
     pub tenants: Vec<Arc<TenantSpec>>,
+    /// Whether tenants may borrow at present.
+    #[serde(default)]
+    pub lending: bool,
+    /// Room that is kept for waiting jobs.
+    #[serde(default)]
+    pub holds: Vec<Hold>,
     /// Nodes, oldest first.
     pub nodes: Vec<SnapshotNode>,
     /// Queues by name.
@@ -71,6 +77,9 @@ pub struct SnapshotQueue {
     pub spec: Arc<QueueSpec>,
     /// What decides.
     pub policy: Option<Digest>,
+    /// When jobs of it were evicted lately.
+    #[serde(default)]
+    pub evictions: Vec<Time>,
 }
 
 /// A job without its claims.
@@ -90,11 +99,23 @@ pub struct SnapshotJob {
     pub ended: u32,
     /// Starts so far.
     pub attempts: u32,
-    /// Times that it was preempted.
+    /// Times that it was evicted to be started again.
     pub preemptions: u32,
+    /// Why it had to go.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evicted: Option<Cause>,
+    /// When it last saved its progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpointed: Option<Time>,
+    /// Times in a row that its start was refused.
+    #[serde(default)]
+    pub refusals: u32,
+    /// Not tried again before this.
+    #[serde(default)]
+    pub not_before: Time,
     /// A member ended badly.
     pub failed: bool,
-    /// Why it ended.
+    /// Why it ended, or why its start was refused.
     pub reason: Arc<str>,
 }
 
@@ -173,15 +194,13 @@ impl State {
             owners: self.owners.texts(),
             platform: *self.quotas().platform(),
             tenants: self.quotas().tenants().values().cloned().collect(),
+            lending: self.quotas().open(),
+            holds: self.holds.values().cloned().collect(),
             nodes: self
                 .nodes()
                 .map(|n| SnapshotNode { uid: n.uid, spec: n.spec.clone(), stamp: n.stamp })
                 .collect(),
-            queues: self
-                .queues()
-                .values()
-                .map(|q| SnapshotQueue { spec: q.spec.clone(), policy: q.policy })
-                .collect(),
+            queues: self.queues().values().map(SnapshotQueue::of).collect(),
             jobs: self.jobs().map(|j| SnapshotJob::of(j)).collect(),
             claims: self.claims().cloned().collect(),
         }
@@ -203,17 +222,20 @@ impl State {
             claims: Cow::with_len(snapshot.next_claim as usize),
             queues: Arc::default(),
             quotas: Quotas::default(),
+            holds: Arc::new(snapshot.holds.into_iter().map(|h| (h.job, h)).collect()),
+            elastic: Arc::default(),
             changes: Changes::starting_at(snapshot.changes),
             stamp: snapshot.stamp,
         };
         state.quotas.set_platform(snapshot.platform);
+        state.quotas.set_open(snapshot.lending);
         for spec in &snapshot.tenants {
             state.quotas.set(Some(state.owners.id(spec.path.as_str())), spec);
         }
         let queues = Arc::make_mut(&mut state.queues);
-        for SnapshotQueue { spec, policy } in snapshot.queues {
-            let (waiting, running) = (Arc::default(), Arc::default());
-            let queue = Queue { spec: spec.clone(), policy, waiting, running };
+        for SnapshotQueue { spec, policy, evictions } in snapshot.queues {
+            let mut queue = Queue::new(spec.clone(), policy);
+            queue.evictions = Arc::new(evictions.into());
             if queues.insert(spec.name.clone(), queue).is_some() {
                 return Err(SnapshotError::Number { what: "queue", uid: spec.name.to_string() });
             }
@@ -237,6 +259,10 @@ impl State {
             state.put_back(claim)?;
         }
         state.line_up()?;
+        let jobs: Vec<JobUid> = state.jobs().map(|j| j.uid).collect();
+        for job in jobs {
+            state.note_elastic(job);
+        }
         state.audit().map_err(SnapshotError::Audit)?;
         Ok(state)
     }
@@ -298,6 +324,13 @@ impl State {
     }
 }
 
+impl SnapshotQueue {
+    fn of(queue: &Queue) -> Self {
+        let evictions = queue.evictions.iter().copied().collect();
+        Self { spec: queue.spec.clone(), policy: queue.policy, evictions }
+    }
+}
+
 impl SnapshotJob {
     fn of(job: &Job) -> Self {
         Self {
@@ -309,6 +342,10 @@ impl SnapshotJob {
             ended: job.ended,
             attempts: job.attempts,
             preemptions: job.preemptions,
+            evicted: job.evicted,
+            checkpointed: job.checkpointed,
+            refusals: job.refusals,
+            not_before: job.not_before,
             failed: job.failed,
             reason: job.reason.clone(),
         }
@@ -326,6 +363,10 @@ impl SnapshotJob {
             ended: self.ended,
             attempts: self.attempts,
             preemptions: self.preemptions,
+            evicted: self.evicted,
+            checkpointed: self.checkpointed,
+            refusals: self.refusals,
+            not_before: self.not_before,
             failed: self.failed,
             reason: self.reason,
         }

@@ -6,12 +6,12 @@ use crate::quota::{self, Level, Quotas};
 use crate::strings::Strings;
 use crater_model::event::Entry;
 use crater_model::{
-    Claim, ClaimState, ClaimUid, Digest, Event, JobChanges, JobSpec, JobState, JobUid, Kind,
-    NodeSpec, NodeUid, Priority, QueueName, QueueSpec, Share, Time,
+    Cause, Claim, ClaimState, ClaimUid, Digest, Event, Hold, JobChanges, JobSpec, JobState, JobUid,
+    Kind, NodeSpec, NodeUid, Priority, QueueName, QueueSpec, Share, Time,
 };
 use smallvec::SmallVec;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -36,11 +36,19 @@ pub struct Job {
     pub ended: u32,
     /// Starts so far.
     pub attempts: u32,
-    /// Times that it was preempted.
+    /// Times that it was evicted to be started again.
     pub preemptions: u32,
+    /// Why it had to go, until it starts again.
+    pub evicted: Option<Cause>,
+    /// When it last saved its progress.
+    pub checkpointed: Option<Time>,
+    /// Times in a row that an executor refused to start it.
+    pub refusals: u32,
+    /// Not tried again before this.
+    pub not_before: Time,
     /// A member ended badly.
     pub failed: bool,
-    /// Why it ended.
+    /// Why it ended, or why its start was refused.
     pub reason: Arc<str>,
 }
 
@@ -48,6 +56,11 @@ impl Job {
     /// Whether it is over and holds nothing any more.
     pub fn may_be_forgotten(&self) -> bool {
         self.state.ended() && self.claims.is_empty()
+    }
+
+    /// Its place among all jobs: greater goes first and may preempt less.
+    pub fn rank(&self) -> (Priority, Reverse<Kind>) {
+        (self.spec.priority, Reverse(self.spec.kind))
     }
 }
 
@@ -78,6 +91,16 @@ pub struct Queue {
     pub waiting: Arc<BTreeSet<Waiting>>,
     /// Jobs that hold something.
     pub running: Arc<BTreeSet<JobUid>>,
+    /// When jobs of it were evicted, in the last hour before the last time.
+    pub evictions: Arc<VecDeque<Time>>,
+}
+
+impl Queue {
+    /// A queue without jobs.
+    pub fn new(spec: Arc<QueueSpec>, policy: Option<Digest>) -> Self {
+        let (waiting, running) = (Arc::default(), Arc::default());
+        Self { spec, policy, waiting, running, evictions: Arc::default() }
+    }
 }
 
 /// An entry that does not follow from those before it. The journal is damaged
@@ -148,6 +171,10 @@ pub struct State {
     pub(crate) claims: Cow<Claim>,
     pub(crate) queues: Arc<BTreeMap<QueueName, Queue>>,
     pub(crate) quotas: Quotas,
+    /// Room that is kept for waiting jobs.
+    pub(crate) holds: Arc<BTreeMap<JobUid, Hold>>,
+    /// Elastic jobs that run with fewer members than they could.
+    pub(crate) elastic: Arc<BTreeSet<JobUid>>,
     pub(crate) changes: Changes,
     pub(crate) stamp: u64,
 }
@@ -196,6 +223,11 @@ impl State {
     /// The queues by name.
     pub fn queues(&self) -> &BTreeMap<QueueName, Queue> {
         &self.queues
+    }
+
+    /// Room that is kept for waiting jobs.
+    pub fn holds(&self) -> &BTreeMap<JobUid, Hold> {
+        &self.holds
     }
 
     /// Tenants with what they may use and do use.
@@ -271,12 +303,8 @@ impl State {
             }
             Event::QueueSet { spec } => {
                 let queues = Arc::make_mut(&mut self.queues);
-                let queue = queues.entry(spec.name.clone()).or_insert_with(|| Queue {
-                    spec: spec.clone(),
-                    policy: None,
-                    waiting: Arc::default(),
-                    running: Arc::default(),
-                });
+                let new = || Queue::new(spec.clone(), None);
+                let queue = queues.entry(spec.name.clone()).or_insert_with(new);
                 queue.spec = spec.clone();
             }
             Event::PolicySet { queue, digest } => {
@@ -336,6 +364,31 @@ impl State {
                 let job = found.job;
                 self.member_ended(job, *claim, *success, entry.at);
             }
+            Event::RoomMade { evictions, hold } => {
+                self.check_room(evictions, hold.as_ref())
+                    .map_err(|(what, uid, problem)| unknown(what, uid, problem))?;
+                self.make_room(evictions, hold.as_ref(), entry.at);
+            }
+            Event::RoomGivenUp { job, .. } => {
+                if Arc::make_mut(&mut self.holds).remove(job).is_none() {
+                    return Err(unknown("job", job.to_string(), "without room"));
+                }
+            }
+            Event::StartRefused { claim, reason } => {
+                if self.claim(*claim).is_none() {
+                    return Err(unknown("claim", claim.to_string(), "unknown"));
+                }
+                self.refuse_start(*claim, reason.clone(), entry.at);
+            }
+            Event::Checkpointed { job } => {
+                if self.job(*job).is_none_or(|j| j.state.ended()) {
+                    return Err(unknown("job", job.to_string(), "unknown or over"));
+                }
+                if let Some(job) = self.jobs.get_mut(job.0 as usize) {
+                    job.checkpointed = Some(entry.at);
+                }
+            }
+            Event::LendingSet { open } => self.quotas.set_open(*open),
             Event::JobsForgotten { jobs } => {
                 let known = |job: JobUid| self.job(job).is_some_and(|j| j.may_be_forgotten());
                 if let Some(job) = jobs.iter().find(|job| !known(**job)) {
@@ -382,15 +435,27 @@ impl State {
         }
         self.nodes.set(node.0 as usize, None);
         self.touch(node.0 as usize);
+        if self.holds.values().any(|h| h.members.iter().any(|m| m.node == node)) {
+            let elsewhere = |h: &Hold| h.members.iter().all(|m| m.node != node);
+            Arc::make_mut(&mut self.holds).retain(|_, hold| elsewhere(hold));
+        }
         let jobs: BTreeSet<_> = lost.into_iter().map(|(_, job)| job).collect();
         for job in jobs {
-            self.restart_if_alive(job, at);
+            self.lost_member(job, at);
         }
     }
 
-    /// A job that lost a member starts over as a whole once the rest has gone.
-    fn restart_if_alive(&mut self, job: JobUid, at: Time) {
+    /// An elastic job goes on with at least its minimum; any other that lost a
+    /// member starts over as a whole once the rest has gone.
+    pub(crate) fn lost_member(&mut self, job: JobUid, at: Time) {
         let Some(known) = self.job(job).filter(|j| !j.state.ended()).cloned() else { return };
+        if known.state != JobState::Preempting && self.enough(&known) {
+            self.note_elastic(job);
+            return;
+        }
+        if let Some(job) = self.jobs.get_mut(job.0 as usize).filter(|j| j.evicted.is_none()) {
+            job.evicted = Some(Cause::LostNode);
+        }
         if known.claims.is_empty() {
             self.requeue(job, at);
             return;
@@ -421,6 +486,10 @@ impl State {
             ended: 0,
             attempts: 0,
             preemptions: 0,
+            evicted: None,
+            checkpointed: None,
+            refusals: 0,
+            not_before: Time(0),
             failed: false,
             reason: "".into(),
         };
@@ -431,7 +500,7 @@ impl State {
         });
     }
 
-    fn queue_sets(
+    pub(crate) fn queue_sets(
         &mut self,
         queue: &QueueName,
         f: impl FnOnce(&mut BTreeSet<Waiting>, &mut BTreeSet<JobUid>),
@@ -441,20 +510,20 @@ impl State {
         }
     }
 
-    fn set_job(&mut self, job: JobUid, state: JobState, at: Time) {
+    pub(crate) fn set_job(&mut self, job: JobUid, state: JobState, at: Time) {
         if let Some(job) = self.jobs.get_mut(job.0 as usize) {
             if job.state != state {
                 job.since = at;
             }
             job.state = state;
         }
+        self.note_elastic(job);
     }
 
     fn requeue(&mut self, job: JobUid, at: Time) {
         self.set_job(job, JobState::Pending, at);
         let Some(state) = self.jobs.get_mut(job.0 as usize) else { return };
         state.failed = false;
-        state.preemptions += 1;
         let (queue, key) = (state.spec.queue.clone(), Waiting::new(state));
         self.queue_sets(&queue, |waiting, running| {
             running.remove(&job);
@@ -480,6 +549,10 @@ impl State {
     fn end_job(&mut self, job: JobUid, state: JobState, reason: Arc<str>, at: Time) {
         let Some(known) = self.jobs.get_mut(job.0 as usize) else { return };
         known.reason = reason;
+        if self.holds.contains_key(&job) {
+            Arc::make_mut(&mut self.holds).remove(&job);
+        }
+        let Some(known) = self.jobs.get_mut(job.0 as usize) else { return };
         let (claims, queue) = (known.claims.clone(), known.spec.queue.clone());
         let key = Waiting::new(known);
         self.set_job(job, state, at);
@@ -527,12 +600,19 @@ impl State {
             job.claims.push(claim.uid);
             let (queue, key) = (job.spec.queue.clone(), Waiting::new(job));
             if job.state == JobState::Pending {
+                job.evicted = None;
                 self.set_job(claim.job, JobState::Starting, at);
                 self.queue_sets(&queue, |waiting, running| {
                     waiting.remove(&key);
                     running.insert(claim.job);
                 });
+                if self.holds.contains_key(&claim.job) {
+                    Arc::make_mut(&mut self.holds).remove(&claim.job);
+                }
             }
+        }
+        for job in claims.iter().map(|c| c.job).collect::<BTreeSet<_>>() {
+            self.note_elastic(job);
         }
         Ok(())
     }
@@ -543,6 +623,9 @@ impl State {
             let (owner, amounts) = (job.owner, quota::amounts(&claim.held, &node.spec));
             self.quotas.charge(owner, &amounts, &self.owners);
         }
+        for loan in &claim.loans {
+            self.quotas.lend(self.owners.id(&loan.tenant), &loan.amounts);
+        }
     }
 
     /// Takes a claim from what its tenants use.
@@ -551,9 +634,12 @@ impl State {
             let (owner, amounts) = (job.owner, quota::amounts(&claim.held, &node.spec));
             self.quotas.release(owner, &amounts);
         }
+        for loan in &claim.loans {
+            self.quotas.pay_back(self.owners.id(&loan.tenant), &loan.amounts);
+        }
     }
 
-    fn move_claim(&mut self, claim: ClaimUid, state: ClaimState, at: Time) {
+    pub(crate) fn move_claim(&mut self, claim: ClaimUid, state: ClaimState, at: Time) {
         let Some(known) = self.claims.get_mut(claim.0 as usize) else { return };
         if !known.state.may_become(state) {
             return;
@@ -564,9 +650,7 @@ impl State {
             ClaimState::Held => self.run_if_up(job, at),
             ClaimState::Gone => {
                 self.drop_claim(claim, at);
-                if self.job(job).is_some_and(|j| !j.state.ended()) {
-                    self.restart_if_alive(job, at);
-                }
+                self.lost_member(job, at);
             }
             _ => {}
         }
@@ -579,10 +663,14 @@ impl State {
         let held = held.filter(|c| c.state == ClaimState::Held).count();
         if held + known.ended as usize >= known.spec.min_members as usize {
             self.set_job(job, JobState::Running, at);
+            if let Some(job) = self.jobs.get_mut(job.0 as usize) {
+                (job.refusals, job.not_before) = (0, Time(0));
+            }
         }
     }
 
     fn member_ended(&mut self, job: JobUid, claim: ClaimUid, success: bool, at: Time) {
+        let told_to = self.claim(claim).is_some_and(|c| c.state == ClaimState::Releasing);
         self.drop_claim(claim, at);
         let Some(known) = self.jobs.get_mut(job.0 as usize) else { return };
         if known.state.ended() {
@@ -594,6 +682,10 @@ impl State {
             }
             return;
         }
+        if told_to {
+            // An elastic job gave it up: how it ended says nothing of the job.
+            return self.lost_member(job, at);
+        }
         known.failed |= !success;
         known.ended += u32::from(success);
         if known.failed {
@@ -602,11 +694,12 @@ impl State {
             self.end_job(job, JobState::Succeeded, "".into(), at);
         } else {
             self.run_if_up(job, at);
+            self.note_elastic(job);
         }
     }
 
     /// Takes a claim off the books: the one place where amounts come back.
-    fn drop_claim(&mut self, uid: ClaimUid, _at: Time) {
+    pub(crate) fn drop_claim(&mut self, uid: ClaimUid, _at: Time) {
         let Some(claim) = self.claim(uid).cloned() else { return };
         self.discount(&claim);
         self.change(claim.node, |n| n.release(claim.job, &claim.held));
@@ -619,6 +712,7 @@ impl State {
                 running.remove(&claim.job);
             });
         }
+        self.note_elastic(claim.job);
     }
 
     /// Compares the sums on every node and of every tenant with a recount from
@@ -630,6 +724,7 @@ impl State {
             .map(|n| (n.uid, NodeState::new(n.uid, n.spec.clone(), &self.strings, n.stamp)))
             .collect();
         let mut used = quota::Tentative::default();
+        let mut lent: BTreeMap<Arc<str>, crater_model::Usage> = BTreeMap::new();
         for claim in self.claims() {
             let node = recount
                 .get_mut(&claim.node)
@@ -640,7 +735,11 @@ impl State {
             }
             node.add_unchecked(claim.job, job.owner, &claim.held);
             used.charge(job.owner, quota::amounts(&claim.held, &node.spec));
+            for loan in &claim.loans {
+                lent.entry(loan.tenant.clone()).or_default().add(&loan.amounts);
+            }
         }
+        self.quotas.audit_loans(&lent)?;
         self.quotas.audit(&used)?;
         for node in self.nodes() {
             let other = recount.remove(&node.uid).unwrap_or_else(|| NodeState::clone(node));

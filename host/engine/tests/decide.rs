@@ -121,7 +121,8 @@ fn a_node_that_goes_away_sends_the_whole_job_back_with_its_age() {
     assert_eq!((state.state, state.claims.len()), (JobState::Preempting, 1));
     bench.ledger.member_ended(bench.now, state.claims[0], false).unwrap();
     let state = bench.ledger.state().job(gang).unwrap().clone();
-    assert_eq!((state.state, state.preemptions, state.claims.len()), (JobState::Pending, 1, 0));
+    assert_eq!((state.state, state.preemptions, state.claims.len()), (JobState::Pending, 0, 0));
+    assert_eq!(state.evicted, Some(crater_model::Cause::LostNode));
     bench.ledger.state().audit().unwrap();
 }
 

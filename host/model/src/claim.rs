@@ -3,8 +3,10 @@
 use crate::amount::{Iops, MbPerSec, Mib, MilliCards, MilliCores};
 use crate::id::{ClaimUid, JobUid, NodeUid};
 use crate::mig::Instance;
+use crate::quota::Usage;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// What is held on one card.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,4 +95,16 @@ pub struct Claim {
     pub held: Held,
     /// Where it stands.
     pub state: ClaimState,
+    /// What of it is borrowed, as written when it was admitted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loans: Vec<Loan>,
+}
+
+/// What a claim takes of a tenant beyond the tenant's hard limit.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Loan {
+    /// The level: a department, a project or a person.
+    pub tenant: Arc<str>,
+    /// How much of what.
+    pub amounts: Usage,
 }

@@ -1,6 +1,7 @@
 //! What happens. The ledger is a fold over these and nothing else changes it.
 
 use crate::claim::{Claim, ClaimState};
+use crate::eviction::{Eviction, Hold};
 use crate::id::{ClaimUid, Digest, JobUid, NodeUid, QueueName, TenantPath};
 use crate::job::{JobChanges, JobSpec, JobState};
 use crate::node::NodeSpec;
@@ -102,6 +103,40 @@ pub enum Event {
         claim: ClaimUid,
         /// Whether it ended well.
         success: bool,
+    },
+    /// Jobs give up what they hold, for others or at somebody's word: their
+    /// claims are releasing until each is gone. The room may be kept for a job.
+    RoomMade {
+        /// Who gives up what.
+        evictions: Vec<Eviction>,
+        /// Who it is for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hold: Option<Hold>,
+    },
+    /// Room that was kept is free for all again.
+    RoomGivenUp {
+        /// For whom it was kept.
+        job: JobUid,
+        /// Why, for people.
+        reason: Arc<str>,
+    },
+    /// An executor refused to start a member: its job waits a while and is
+    /// tried again.
+    StartRefused {
+        /// The claim, gone from here on.
+        claim: ClaimUid,
+        /// The executor's words.
+        reason: Arc<str>,
+    },
+    /// A job saved its progress.
+    Checkpointed {
+        /// The job.
+        job: JobUid,
+    },
+    /// Tenants may borrow from here on, or no more.
+    LendingSet {
+        /// Whether they may.
+        open: bool,
     },
     /// Jobs that are over leave the books; history knows them.
     JobsForgotten {

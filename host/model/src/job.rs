@@ -2,7 +2,7 @@
 
 use crate::id::{QueueName, TenantPath, check_name};
 use crate::parse::{FieldError, integer};
-use crate::request::Request;
+use crate::request::{Need, Request};
 use crate::task::Task;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -146,6 +146,20 @@ pub struct JobSpec {
     /// What each member runs.
     #[serde(default)]
     pub task: Arc<Task>,
+    /// Whether its members want to be near each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<Together>,
+}
+
+/// Members that want to be near each other.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct Together {
+    /// How near: `domain`, `zone`, or the key of a node label, such as that of
+    /// racks or switches. Nodes with the same value are near each other.
+    pub level: Arc<str>,
+    /// Whether it waits until it can have that.
+    pub need: Need,
 }
 
 impl JobSpec {
@@ -163,6 +177,7 @@ impl JobSpec {
             preemptible: false,
             run_limit: 0,
             task: Arc::default(),
+            together: None,
         }
     }
 
@@ -183,6 +198,12 @@ impl JobSpec {
         if self.preemptible && self.kind == Kind::Inference {
             let expected = "false for inference, which is not preempted";
             return Err(FieldError::new("preemptible", "true", expected));
+        }
+        if let Some(together) = &self.together
+            && (together.level.is_empty() || together.level.len() > 317)
+        {
+            let expected = "domain, zone or the key of a node label";
+            return Err(FieldError::new("together", &together.level, expected));
         }
         self.task.check()?;
         self.request.check()

@@ -140,6 +140,17 @@ pub struct NodeSpec {
 }
 
 impl NodeSpec {
+    /// The node's place at a topology level: `domain`, `zone`, or a label's key.
+    /// `None` where it has none.
+    pub fn place(&self, level: &str) -> Option<&str> {
+        let place = match level {
+            "domain" => &*self.domain,
+            "zone" => &*self.zone,
+            key => self.labels.get(key).map_or("", |value| value.as_ref()),
+        };
+        (!place.is_empty()).then_some(place)
+    }
+
     /// Members a node takes unless it says otherwise (a kubelet's 110 is of
     /// pods that share its network; Crater's own limit is higher).
     pub const fn default_members() -> u32 {

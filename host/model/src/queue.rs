@@ -56,13 +56,40 @@ pub struct QueueSpec {
     /// Nothing of it starts.
     #[serde(default)]
     pub paused: bool,
+    /// How its jobs are preempted, and how it keeps room.
+    #[serde(default)]
+    pub room: RoomRules,
+}
+
+/// How a queue's jobs make room for others, and have room kept for them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", default)]
+pub struct RoomRules {
+    /// A job that has run for less than this, in seconds, is not preempted.
+    pub minimum_run: u32,
+    /// Most preemptions of the queue's jobs in any hour; 0: any number.
+    pub preemptions_per_hour: u32,
+    /// A job that was preempted this often is not preempted again; 0: any
+    /// number.
+    pub preemptions_per_job: u32,
+    /// The first job that finds no room has room kept for it after it has
+    /// waited so long, in seconds; others may use that room only if that does
+    /// not delay it. 0: never.
+    pub reserve_after: u32,
+}
+
+impl Default for RoomRules {
+    fn default() -> Self {
+        Self { minimum_run: 60, preemptions_per_hour: 0, preemptions_per_job: 0, reserve_after: 0 }
+    }
 }
 
 impl QueueSpec {
     /// A queue with defaults.
     pub fn new(name: &str, kind: Kind) -> Self {
         let fallback = Fallback::default();
-        Self { name: name.into(), kind, priority: 0, fallback, paused: false }
+        let room = RoomRules::default();
+        Self { name: name.into(), kind, priority: 0, fallback, paused: false, room }
     }
 
     /// Refuses a bad name.

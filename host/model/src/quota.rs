@@ -271,6 +271,29 @@ impl Usage {
         other.models.iter().for_each(|(model, milli)| self.add_model(model, *milli));
     }
 
+    /// Sets the amount of a resource.
+    pub fn set(&mut self, resource: &Resource, amount: u64) {
+        match resource {
+            Resource::Gpu => self.gpu = MilliCards(amount),
+            Resource::GpuMemory => self.gpu_memory = Mib(amount),
+            Resource::Cpu => self.cpu = MilliCores(amount),
+            Resource::Memory => self.memory = Mib(amount),
+            Resource::Disk => self.disk = MbPerSec(amount),
+            Resource::Model(model) => {
+                self.models.retain(|(m, _)| m != model);
+                self.add_model(model, MilliCards(amount));
+                self.models.retain(|(_, n)| !n.is_zero());
+            }
+        }
+    }
+
+    /// Every amount that is not zero, with its resource.
+    pub fn iter(&self) -> impl Iterator<Item = (Resource, u64)> {
+        let common = Resource::COMMON.into_iter().map(|r| (self.get(&r), r));
+        let models = self.models.iter().map(|(m, n)| (n.0, Resource::Model(m.clone())));
+        common.chain(models).filter(|(n, _)| *n > 0).map(|(n, r)| (r, n))
+    }
+
     /// Takes back what was added.
     pub fn take(&mut self, other: &Self) {
         self.gpu -= other.gpu;
@@ -301,6 +324,33 @@ pub struct OverQuota {
     pub used: u64,
     /// What is asked for besides, by all the members that must start together.
     pub asked: u64,
+    /// Why the difference is not borrowed.
+    #[serde(default, skip_serializing_if = "Borrow::is_off")]
+    pub borrow: Borrow,
+}
+
+/// Whether a job may use more than its tenant's hard limit.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Borrow {
+    /// Nobody may.
+    #[default]
+    Off,
+    /// It is not preemptible, so what it borrowed could not be had back.
+    NotPreemptible,
+    /// Too much of the cluster is in use, or it is not known how much.
+    Closed,
+    /// It may, up to the soft limit.
+    Open,
+}
+
+impl Borrow {
+    #[allow(clippy::trivially_copy_pass_by_ref, reason = "as serde asks for it")]
+    fn is_off(&self) -> bool {
+        *self == Self::Off
+    }
 }
 
 impl OverQuota {
@@ -313,14 +363,19 @@ impl OverQuota {
 
 impl fmt::Display for OverQuota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { tenant, resource, hard, used, asked } = self;
+        let Self { tenant, resource, hard, used, asked, borrow } = self;
         let spell = |n: u64| resource.spell(n);
         let (hard_text, used, asked_text) = (spell(*hard), spell(*used), spell(*asked));
         write!(f, "quota of {tenant}: {resource} {used} of {hard_text} used, {asked_text} asked")?;
         if asked > hard {
             f.write_str(", more than the whole quota")?;
         }
-        Ok(())
+        match borrow {
+            Borrow::Off => Ok(()),
+            Borrow::NotPreemptible => f.write_str("; only preemptible jobs borrow"),
+            Borrow::Closed => f.write_str("; borrowing is closed while the cluster is busy"),
+            Borrow::Open => f.write_str(" with what may be borrowed"),
+        }
     }
 }
 
@@ -395,6 +450,7 @@ mod tests {
             hard: 8000,
             used,
             asked,
+            borrow: Borrow::Off,
         };
         let text = over(7500, 1000).to_string();
         assert_eq!(text, "quota of ai/nlp: gpu 7.5 of 8 used, 1 asked");

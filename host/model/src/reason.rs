@@ -17,6 +17,8 @@ pub enum Reason {
     Taint(Arc<str>),
     /// Labels do not match.
     Selector,
+    /// It is not where the job's members are to be together.
+    Elsewhere,
     /// None of its cards is of a model that the job may use.
     Model,
     /// It has no more places for members.
@@ -73,6 +75,7 @@ impl fmt::Display for Reason {
             Self::Cordoned => "cordoned",
             Self::Taint(taint) => return write!(f, "taint {taint} not tolerated"),
             Self::Selector => "node selector not matched",
+            Self::Elsewhere => "not in the group where the members are to be together",
             Self::Model => "no card of the asked model",
             Self::Members => "no place for another member",
             Self::Cpu => "insufficient cpu",

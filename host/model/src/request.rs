@@ -155,6 +155,19 @@ pub struct Request {
     /// All of its cards and cores on one NUMA node.
     #[serde(default)]
     pub numa: Need,
+    /// Only nodes of one group: while the members of a job that wants to be
+    /// together are placed. Never submitted.
+    #[serde(skip)]
+    pub within: Option<Within>,
+}
+
+/// A group of nodes: those with one value of a topology level.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Within {
+    /// `domain`, `zone`, or a node label's key.
+    pub level: Arc<str>,
+    /// The value there.
+    pub value: Arc<str>,
 }
 
 impl Request {

@@ -74,8 +74,7 @@ impl TenantSpec {
 pub struct PlatformSpec {
     /// Soft quota where a tenant sets none, in percent of hard.
     pub soft_quota_ratio_percent: u32,
-    /// Whether use between hard and soft is possible. Off, and refused, until
-    /// there is a way to reclaim what was lent.
+    /// Whether use between hard and soft is possible.
     pub borrowing: bool,
     /// Jobs that are not preemptible may borrow too: what they borrow cannot be
     /// reclaimed before they end.
@@ -105,10 +104,6 @@ impl Default for PlatformSpec {
 impl PlatformSpec {
     /// Refuses what cannot be, naming the field.
     pub fn check(&self) -> Result<(), FieldError> {
-        if self.borrowing {
-            let expected = "false: borrowing stays off until what was lent can be reclaimed";
-            return Err(FieldError::new("borrowing", "true", expected));
-        }
         if !(100..=100_000).contains(&self.soft_quota_ratio_percent) {
             let value = self.soft_quota_ratio_percent.to_string();
             let expected = "100 to 100000 percent of hard";
@@ -156,8 +151,12 @@ mod tests {
         assert!(field(tenant(&[], &[("cpu", "1")])).starts_with("soft cpu: "));
         let ceiling = Some(Priority(1001));
         assert!(field(TenantSpec { ceiling, ..tenant(&[], &[]) }).starts_with("ceiling: "));
-        let borrowing = PlatformSpec { borrowing: true, ..PlatformSpec::default() };
-        assert!(borrowing.check().unwrap_err().to_string().starts_with("borrowing: "));
+        let open = PlatformSpec {
+            borrow_opens_below_percent: 60,
+            borrow_closes_at_percent: 55,
+            ..PlatformSpec::default()
+        };
+        assert!(open.check().unwrap_err().to_string().starts_with("borrow-closes-at-percent: "));
         assert!(PlatformSpec::default().check().is_ok());
     }
 

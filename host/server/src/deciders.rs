@@ -109,7 +109,8 @@ impl Thread {
             }
             generation = live;
             let waiting = view.state.queues().get(&self.queue);
-            if waiting.is_none_or(|q| q.waiting.is_empty()) {
+            let grows = view.state.elastic(&self.queue);
+            if !grows && waiting.is_none_or(|q| q.waiting.is_empty()) {
                 decided = view.state.seq;
                 wake = None;
                 self.done(decided, Tally::default());
@@ -155,7 +156,7 @@ impl Thread {
 
     /// Commits what was placed: how many jobs, and how many no longer fitted.
     fn commit(&self, plan: Plan) -> Result<(u64, u64), Unavailable> {
-        if plan.placements.is_empty() {
+        if plan.is_idle() {
             return Ok((0, 0));
         }
         let all = plan.placements.len() as u64;
@@ -175,7 +176,7 @@ impl Thread {
         match committed {
             Ok(committed) => {
                 let stale = committed.stale.len() as u64;
-                Ok((all - stale, stale))
+                Ok((all.saturating_sub(stale), stale))
             }
             Err(error) => {
                 tracing::error!(%error, queue = %self.queue, "a plan was refused");

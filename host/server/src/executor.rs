@@ -72,9 +72,10 @@ fn touched(state: &State, event: &Event, tell: &mut dyn FnMut(&Claim)) {
             jobs.into_iter().for_each(of_job);
         }
         Event::JobEnded { job, .. } => of_job(*job),
+        Event::RoomMade { evictions, .. } => evictions.iter().for_each(|e| of_job(e.job)),
         // A lost member makes the others of its job go, too. The claim itself
         // is gone by now, so its job has to be looked for.
-        Event::MemberEnded { .. } | Event::NodeRemoved { .. } => {
+        Event::MemberEnded { .. } | Event::StartRefused { .. } | Event::NodeRemoved { .. } => {
             let going = |job: &&std::sync::Arc<crater_engine::Job>| {
                 job.state.ended() || job.state == crater_model::JobState::Preempting
             };

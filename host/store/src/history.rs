@@ -151,6 +151,11 @@ impl Reader {
             if let Event::PlanCommitted { claims } = &mut entry.event {
                 claims.retain(|claim| claim.job == job);
             }
+            // Who else goes, or who it is for, may be of other tenants.
+            if let Event::RoomMade { evictions, hold } = &mut entry.event {
+                evictions.retain(|eviction| eviction.job == job);
+                *hold = hold.take().filter(|hold| hold.job == job);
+            }
         }
         Ok(entries)
     }

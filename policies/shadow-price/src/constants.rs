@@ -31,7 +31,7 @@ const PROFILES: [&str; 2] = ["steady", "fill"];
 
 /// What differs between the profiles, in thousandths: waste, open, several,
 /// drain-whole, drain-share, drain-cpu.
-const VALUES: [[i32; 6]; 2] = [[600, 100, 100, 400, 800, 400], [200, 30, 70, 0, 0, 0]];
+const VALUES: [[i32; 6]; 2] = [[600, 100, 400, 400, 800, 400], [200, 30, 70, 0, 0, 0]];
 
 impl Constants {
     /// What the queue's configuration sets, the profile's value for the rest.

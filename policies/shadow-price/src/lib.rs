@@ -16,7 +16,7 @@
 //! | stranded value | Δ Σ W(f) over cards |
 //! | cores | 0.2 · Δmax(0, G − C / 0.82ρ) + 0.3 · Δmax(0, G − C / 0.4ρ) |
 //! | opening | − 0.1 if a share opens an idle card |
-//! | several | − 0.1 · ΔM, M the room for jobs of several cards ([`room`]) |
+//! | several | − 0.4 · ΔM, M the room for jobs of several cards ([`room`]) |
 //! | draining | − 0.4 · r · G after / 8 for whole cards, − 0.8 · r · idle after / 8 for shares, − 0.4 · G after / 8 without a GPU |
 //! | scarcity | − 4 · r · max(0, R − 0.5), R of the card model: Σ over sets of models that jobs are bound to and that it is in, of their part of the GPU asked for · free GPUs / free GPUs of the set |
 //!

@@ -6,7 +6,8 @@ use crate::fit::charged;
 use crate::node::Owner;
 use crate::state::Job;
 use crater_model::{
-    CardSpec, Mib, MigMode, MilliCards, NodeSpec, OverQuota, Request, Resource, Share, Usage,
+    Borrow, CardSpec, Mib, MigMode, MilliCards, NodeSpec, OverQuota, Request, Resource, Share,
+    Usage,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -81,7 +82,7 @@ pub fn card_kinds<'a>(nodes: impl Iterator<Item = &'a NodeSpec>) -> Vec<CardKind
 pub fn open_models(
     quotas: &Quotas,
     tentative: &Tentative,
-    owner: Owner,
+    (owner, borrow): (Owner, Borrow),
     (request, members): (&Request, u64),
     kinds: &[CardKind],
 ) -> Option<Vec<Arc<str>>> {
@@ -102,7 +103,8 @@ pub fn open_models(
         member.models.clear();
         member.models.push((card.model.clone(), member.gpu));
         let nothing = Usage::default();
-        let ask = Ask { owner, before: &nothing, member: &member, now: members, together: 1 };
+        let ask =
+            Ask { owner, borrow, before: &nothing, member: &member, now: members, together: 1 };
         let set = if tentative.check(quotas, &ask).is_ok() { &mut open } else { &mut shut };
         set.insert(card.model.clone());
     }

@@ -15,7 +15,8 @@ pub fn shut(overlay: &Overlay<'_>, job: &Job) -> Option<Arc<Reasons>> {
     }
     let (before, member) = (Usage::default(), least(&job.spec.request));
     let together = u64::from(job.spec.min_members);
-    let ask = Ask { owner: job.owner, before: &before, member: &member, now: together, together };
+    let (owner, borrow) = (job.owner, overlay.base().quotas().may_borrow(&job.spec));
+    let ask = Ask { owner, borrow, before: &before, member: &member, now: together, together };
     let mut over = overlay.within_quota(&ask).err()?;
     over.asked = stated(job, &over);
     Some(Arc::new(Reasons::of_quota(over.into())))
@@ -61,7 +62,9 @@ impl Gate {
         let node = overlay.get(slot).ok_or(Reason::Cordoned)?;
         let member = amounts(held, &node.spec);
         let together = u64::from(job.spec.min_members).saturating_sub(placed as u64);
-        let ask = Ask { owner: job.owner, before: &self.before, member: &member, now: 1, together };
+        let (owner, borrow) = (job.owner, overlay.base().quotas().may_borrow(&job.spec));
+        let (before, member_ref) = (&self.before, &member);
+        let ask = Ask { owner, borrow, before, member: member_ref, now: 1, together };
         match overlay.within_quota(&ask) {
             Ok(()) => Ok(member),
             Err(over) => Err(Reason::Quota(over.into())),
@@ -96,7 +99,7 @@ impl Gate {
 /// The job with those card models only on which the quotas allow `members` more
 /// of it; `None` if that leaves no model or leaves out none.
 fn narrowed(overlay: &Overlay<'_>, job: &Job, members: u64) -> Option<Arc<Job>> {
-    let models = overlay.models_in_quota(job.owner, &job.spec.request, members)?;
+    let models = overlay.models_in_quota(job, members)?;
     let mut narrowed = job.clone();
     let request = Request { models, ..Request::clone(&job.spec.request) };
     Arc::make_mut(&mut narrowed.spec).request = Arc::new(request);

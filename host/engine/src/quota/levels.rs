@@ -5,7 +5,8 @@ use crate::cow::Cow;
 use crate::node::Owner;
 use crate::strings::Strings;
 use crater_model::{
-    FieldError, OverQuota, PlatformSpec, Priority, Resource, TenantPath, TenantSpec, Usage,
+    Borrow, FieldError, JobSpec, Loan, OverQuota, PlatformSpec, Priority, Resource, TenantPath,
+    TenantSpec, Usage,
 };
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,6 +21,8 @@ pub struct Level {
     pub spec: Option<Arc<TenantSpec>>,
     /// What its claims hold, those being ended included.
     pub used: Usage,
+    /// What of that was beyond its hard limit when it was admitted.
+    pub borrowed: Usage,
 }
 
 impl Level {
@@ -42,6 +45,13 @@ impl Level {
         };
         spec.hard.iter().filter_map(over).collect()
     }
+
+    /// What of a resource is borrowed now: what was borrowed when it was
+    /// admitted, as far as the level still uses more than its hard limit.
+    pub fn on_loan(&self, resource: &Resource) -> u64 {
+        let Some(hard) = self.hard(resource) else { return 0 };
+        self.borrowed.get(resource).min(self.used.get(resource).saturating_sub(hard))
+    }
 }
 
 /// Every tenant, what it may use and what it uses. A clone is cheap.
@@ -53,6 +63,8 @@ pub struct Quotas {
     levels: Cow<Level>,
     /// Tenants that limit anything: without one nothing is looked up.
     limiting: usize,
+    /// Whether so little of the cluster is used that tenants may borrow.
+    open: bool,
 }
 
 /// The numbers of an owner's levels, each once, from the department down.
@@ -84,6 +96,36 @@ impl Quotas {
         self.levels.get(usize::try_from(id).ok()?)
     }
 
+    /// Whether so little of the cluster is used that tenants may borrow, if the
+    /// platform lets them.
+    pub fn open(&self) -> bool {
+        self.open
+    }
+
+    /// Opens or closes borrowing.
+    pub(crate) fn set_open(&mut self, open: bool) {
+        self.open = open;
+    }
+
+    /// Whether a job may use more than its tenants' hard limits.
+    pub fn may_borrow(&self, spec: &JobSpec) -> Borrow {
+        let platform = &self.platform;
+        if !platform.borrowing {
+            Borrow::Off
+        } else if !spec.preemptible && !platform.borrow_unpreemptible {
+            Borrow::NotPreemptible
+        } else if self.open {
+            Borrow::Open
+        } else {
+            Borrow::Closed
+        }
+    }
+
+    /// Whether any tenant uses what others lent.
+    pub(crate) fn any_loans(&self) -> bool {
+        self.platform.borrowing && self.levels().any(|level| !level.borrowed.is_empty())
+    }
+
     /// Whether nothing may start because the limits are not known.
     pub fn hold(&self) -> bool {
         !self.platform.quotas_known
@@ -101,6 +143,7 @@ impl Quotas {
     pub(super) fn within(
         &self,
         owner: Owner,
+        borrow: Borrow,
         tentative: &Tentative,
         more: &dyn Fn(&Resource) -> u64,
     ) -> Result<(), Box<OverQuota>> {
@@ -112,11 +155,74 @@ impl Quotas {
                 if asked == 0 {
                     continue;
                 }
-                let used = level.used.get(&resource).saturating_add(tentative.get(id, &resource));
-                if used.saturating_add(asked) > hard {
+                let used = tentative.over(id, &resource, level.used.get(&resource));
+                let limit = match borrow {
+                    Borrow::Open => spec.soft(&resource, &self.platform).unwrap_or(hard),
+                    _ => hard,
+                };
+                if used.saturating_add(asked) > limit {
                     let tenant = level.path.clone();
-                    return Err(Box::new(OverQuota { tenant, resource, hard, used, asked }));
+                    let hard = limit;
+                    return Err(Box::new(OverQuota {
+                        tenant,
+                        resource,
+                        hard,
+                        used,
+                        asked,
+                        borrow,
+                    }));
                 }
+            }
+        }
+        Ok(())
+    }
+
+    /// What of `amounts` each level of an owner borrows, on top of what is
+    /// used and tentatively charged.
+    pub(crate) fn loans(&self, owner: Owner, tentative: &Tentative, amounts: &Usage) -> Vec<Loan> {
+        let mut loans = vec![];
+        for id in of_owner(owner) {
+            let Some(level) = self.level(id) else { continue };
+            let Some(spec) = &level.spec else { continue };
+            let mut borrowed = Usage::default();
+            for (resource, hard) in spec.hard.iter() {
+                let used = tentative.over(id, &resource, level.used.get(&resource));
+                let asked = amounts.get(&resource);
+                let over = used.saturating_add(asked).saturating_sub(hard.max(used));
+                if over > 0 {
+                    borrowed.set(&resource, over);
+                }
+            }
+            if !borrowed.is_empty() {
+                loans.push(Loan { tenant: level.path.clone(), amounts: borrowed });
+            }
+        }
+        loans
+    }
+
+    /// Adds to what a level borrows.
+    pub(crate) fn lend(&mut self, id: i32, amounts: &Usage) {
+        if let Some(level) = self.levels.get_mut(usize::try_from(id).unwrap_or_default()) {
+            level.borrowed.add(amounts);
+        }
+    }
+
+    /// Takes back what `lend` added.
+    pub(crate) fn pay_back(&mut self, id: i32, amounts: &Usage) {
+        if let Some(level) = self.levels.get_mut(usize::try_from(id).unwrap_or_default()) {
+            level.borrowed.take(amounts);
+        }
+    }
+
+    /// Compares what every level borrows with a recount, by path.
+    pub(crate) fn audit_loans(&self, lent: &BTreeMap<Arc<str>, Usage>) -> Result<(), String> {
+        for level in self.levels() {
+            let counted = lent.get(&level.path).cloned().unwrap_or_default();
+            if level.borrowed != counted {
+                let (path, borrowed) = (&level.path, &level.borrowed);
+                return Err(format!(
+                    "what {path} borrows does not add up: {borrowed:?} against {counted:?}"
+                ));
             }
         }
         Ok(())
@@ -174,7 +280,8 @@ impl Quotas {
             level.spec = Some(spec.clone());
         } else {
             let path = spec.path.as_str().into();
-            let level = Level { path, spec: Some(spec.clone()), used: Usage::default() };
+            let (used, borrowed) = (Usage::default(), Usage::default());
+            let level = Level { path, spec: Some(spec.clone()), used, borrowed };
             self.levels.set(slot, Some(Arc::new(level)));
         }
     }
@@ -205,7 +312,8 @@ impl Quotas {
                 level.used.add(amounts);
             } else {
                 let path = owners.text(id).unwrap_or_default();
-                let level = Level { path, spec: None, used: amounts.clone() };
+                let (used, borrowed) = (amounts.clone(), Usage::default());
+                let level = Level { path, spec: None, used, borrowed };
                 self.levels.set(slot, Some(Arc::new(level)));
             }
         }

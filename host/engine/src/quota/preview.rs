@@ -138,7 +138,8 @@ fn exceeds(state: &State, spec: &TenantSpec) -> Vec<Effect> {
 fn refusal(quotas: &Quotas, job: &Job) -> Option<OverQuota> {
     let (nothing, member) = (Usage::default(), least(&job.spec.request));
     let together = u64::from(job.spec.min_members);
-    let ask = Ask { owner: job.owner, before: &nothing, member: &member, now: together, together };
+    let (owner, borrow, before) = (job.owner, quotas.may_borrow(&job.spec), &nothing);
+    let ask = Ask { owner, borrow, before, member: &member, now: together, together };
     let over = *Tentative::default().check(quotas, &ask).err()?;
     Some(OverQuota { asked: stated(job, &over), ..over })
 }

@@ -2,7 +2,7 @@
 
 use super::error::ScenarioError;
 use super::job::job;
-use super::lex::Fields;
+use super::lex::{Fields, duration};
 use super::machine::describe;
 use super::notes::Refused;
 use super::run::{QueueLine, Runner};
@@ -64,8 +64,18 @@ impl Runner<'_> {
             Action::Policy(queue, name, config) => self.policy(queue, name, config),
             Action::Tenant(names, line) => self.tenants(names, line)?,
             Action::Quotas(known) => {
-                let spec = PlatformSpec { quotas_known: *known, ..PlatformSpec::default() };
-                self.schedule(Command::SetPlatform(spec));
+                self.platform.quotas_known = *known;
+                self.schedule(Command::SetPlatform(self.platform));
+            }
+            Action::Platform(fields) => {
+                platform(&mut self.platform, fields).map_err(|e| self.refused("platform", &e))?;
+                self.schedule(Command::SetPlatform(self.platform));
+            }
+            Action::Checkpoint(names) => {
+                names.iter().cloned().map(Command::Checkpoint).for_each(|c| self.schedule(c));
+            }
+            Action::Requeue(names) => {
+                names.iter().cloned().map(Command::Requeue).for_each(|c| self.schedule(c));
             }
             Action::Update(names, fields) => {
                 let changes = changes(fields).map_err(|e| self.refused("update", &e))?;
@@ -231,6 +241,32 @@ impl Runner<'_> {
     }
 }
 
+fn seconds(key: &str, value: &str) -> Result<u32, FieldError> {
+    Ok(duration(key, value)?.as_secs().min(u64::from(u32::MAX)) as u32)
+}
+
+fn count(key: &str, value: &str) -> Result<u32, FieldError> {
+    Ok(parse::integer(key, value, 0, u64::from(u32::MAX))? as u32)
+}
+
+fn platform(spec: &mut PlatformSpec, fields: &Fields) -> Result<(), FieldError> {
+    for (key, value) in &fields.0 {
+        let percent = |most| parse::integer(key, value.trim_end_matches('%'), 0, most);
+        match key.as_str() {
+            "borrowing" => spec.borrowing = parse::flag("borrowing", value)?,
+            "borrow-unpreemptible" => spec.borrow_unpreemptible = parse::flag(key, value)?,
+            "opens-below" => spec.borrow_opens_below_percent = percent(100)? as u8,
+            "closes-at" => spec.borrow_closes_at_percent = percent(100)? as u8,
+            "soft" => spec.soft_quota_ratio_percent = percent(100_000)? as u32,
+            _ => {
+                let expected = "borrowing, borrow-unpreemptible, opens-below, closes-at or soft";
+                return Err(FieldError::new(key, value, expected));
+            }
+        }
+    }
+    spec.check()
+}
+
 fn queue_fields(line: &mut QueueLine, fields: &Fields) -> Result<(), FieldError> {
     for (key, value) in &fields.0 {
         match key.as_str() {
@@ -240,8 +276,13 @@ fn queue_fields(line: &mut QueueLine, fields: &Fields) -> Result<(), FieldError>
             "paused" => line.spec.paused = parse::flag("paused", value)?,
             "policy" => line.policy = (value.clone(), String::new()),
             "config" => {}
+            "minimum-run" => line.spec.room.minimum_run = seconds(key, value)?,
+            "reserve-after" => line.spec.room.reserve_after = seconds(key, value)?,
+            "preemptions-per-hour" => line.spec.room.preemptions_per_hour = count(key, value)?,
+            "preemptions-per-job" => line.spec.room.preemptions_per_job = count(key, value)?,
             _ => {
-                let expected = "kind, priority, fallback, paused, policy or config";
+                let expected = "kind, priority, fallback, paused, policy, config, minimum-run, \
+                                reserve-after, preemptions-per-hour or preemptions-per-job";
                 return Err(FieldError::new(key, value, expected));
             }
         }

@@ -70,6 +70,10 @@ pub enum Clause {
     Fault(String),
     /// It started so often.
     Starts(u32),
+    /// It was evicted to be started again so often.
+    Preemptions(u32),
+    /// It was last evicted for this, and has not started since.
+    Evicted(String),
     /// All members of all the named jobs are on one node.
     Together,
     /// No two members of the named jobs are on one node.
@@ -102,6 +106,8 @@ pub enum Which {
     Total,
     /// Used above a tenant's hard limit.
     Excess,
+    /// Of that, what was borrowed.
+    Borrowed,
     /// Neither: a count.
     Count,
 }
@@ -253,6 +259,8 @@ fn clause<'a, 'b>(words: &'a [&'b str]) -> Result<(Clause, &'a [&'b str]), Strin
         ["because", text, rest @ ..] => (Clause::Because((*text).to_owned()), rest),
         ["fault", text, rest @ ..] => (Clause::Fault((*text).to_owned()), rest),
         ["starts", n, rest @ ..] => (Clause::Starts(number(n)? as u32), rest),
+        ["preemptions", n, rest @ ..] => (Clause::Preemptions(number(n)? as u32), rest),
+        ["for", cause, rest @ ..] => (Clause::Evicted((*cause).to_owned()), rest),
         ["by", who, rest @ ..] => {
             let by = match *who {
                 "policy" => By::Policy,
@@ -265,7 +273,7 @@ fn clause<'a, 'b>(words: &'a [&'b str]) -> Result<(Clause, &'a [&'b str]), Strin
         _ => {
             return Err(format!(
                 "on NODES, cards N,N, mig PROFILE@START, members N, because TEXT, by \
-                 policy|fallback|builtin, fault TEXT, starts N, together or apart in place of {:?}",
+                 policy|fallback|builtin, fault TEXT, starts N, preemptions N, for CAUSE, together or apart in place of {:?}",
                 words.first().unwrap_or(&"")
             ));
         }
@@ -278,6 +286,7 @@ fn figures_of(of: Of, which: &str, figures: &[&str]) -> Result<Expectation, Stri
         "used" => Which::Used,
         "total" => Which::Total,
         "excess" if matches!(of, Of::Tenants(_)) => Which::Excess,
+        "borrowed" if matches!(of, Of::Tenants(_)) => Which::Borrowed,
         _ => return Err(format!("free, used or total in place of {which:?}")),
     };
     if figures.is_empty() {
@@ -305,7 +314,9 @@ fn figure(text: &str) -> Result<Figure, String> {
             parse::gpu(key, value, MilliCards(1)).map(|n| n.0)
         }
         "disk" | "disk-mbps" | "iops" | "members" | "cards" | "idle-cards" | "nodes" | "shares"
-        | "instances" | "waiting" | "running" | "starts" => parse::integer(key, value, 0, u64::MAX),
+        | "instances" | "waiting" | "running" | "starts" | "preemptions" | "evictions" => {
+            parse::integer(key, value, 0, u64::MAX)
+        }
         _ => return Err(expected()),
     };
     let value = parsed.map_err(|e| e.to_string())?;

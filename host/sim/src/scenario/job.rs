@@ -5,7 +5,7 @@ use super::selectors;
 use crate::world::Behaviour;
 use crater_model::{
     DiskAsk, FieldError, GpuAsk, JobSpec, Kind, Mib, MilliCards, Need, Priority, Request,
-    TenantPath, parse,
+    TenantPath, Together, parse,
 };
 use std::sync::Arc;
 
@@ -58,6 +58,8 @@ pub fn job(
                 behaviour.run = Some(duration("fails", value)?);
                 behaviour.fails = true;
             }
+            "refuses" => behaviour.refuses = parse::flag("refuses", value)?,
+            "together" => spec.together = Some(together(value)?),
             "start-delay" => behaviour.start = duration("start-delay", value)?,
             "shutdown" => behaviour.shutdown = duration("shutdown", value)?,
             "cpu" => request.cpu = parse::cpu("cpu", value)?,
@@ -130,6 +132,15 @@ fn disk(disk: &mut DiskAsk, key: &str, value: &str) -> Result<(), FieldError> {
         _ => disk.iops = parse::iops("disk-iops", value)?,
     }
     Ok(())
+}
+
+/// `LEVEL`, or `LEVEL:preferred`.
+fn together(text: &str) -> Result<Together, FieldError> {
+    let (level, need) = match text.rsplit_once(':') {
+        Some((level, word)) => (level, need("together", word)?),
+        None => (text, Need::Required),
+    };
+    Ok(Together { level: level.into(), need })
 }
 
 fn need(field: &str, text: &str) -> Result<Need, FieldError> {

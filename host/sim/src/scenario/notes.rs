@@ -129,6 +129,35 @@ impl Notes {
             Event::JobUpdated { job, .. } => {
                 self.say(at, format!("{} updated", name(state, *job)));
             }
+            Event::RoomMade { evictions, hold } => {
+                for eviction in evictions {
+                    let (victim, n) = (name(state, eviction.job), eviction.claims.len());
+                    let what = if eviction.whole { "all" } else { "some" };
+                    let line = format!("{victim} gives up {n} claims ({what}): {}", eviction.cause);
+                    self.say(at, line);
+                }
+                if let Some(hold) = hold {
+                    let nodes: Vec<_> =
+                        hold.members.iter().map(|m| self.node_name(m.node).to_string()).collect();
+                    let holder = name(state, hold.job);
+                    self.say(at, format!("room is kept for {holder} on {}", nodes.join(", ")));
+                }
+            }
+            Event::RoomGivenUp { job, reason } => {
+                self.say(at, format!("room of {} given up: {reason}", name(state, *job)));
+            }
+            Event::StartRefused { claim, reason } => {
+                let job = self.claims.get(claim).map(|job| name(state, *job));
+                let job = job.unwrap_or_default();
+                self.say(at, format!("the start of {job} was refused: {reason}"));
+            }
+            Event::Checkpointed { job } => {
+                self.say(at, format!("{} saved its progress", name(state, *job)));
+            }
+            Event::LendingSet { open } => {
+                let open = if *open { "open" } else { "closed" };
+                self.say(at, format!("borrowing is {open}"));
+            }
             Event::JobEnded { .. }
             | Event::ClaimMoved { .. }
             | Event::MemberEnded { .. }

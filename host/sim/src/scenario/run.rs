@@ -10,7 +10,7 @@ use super::{Scenario, verify};
 use crate::world::{Behaviour, Both, Checks, Observer, PolicySource, Settings, World};
 use crater_engine::mix;
 use crater_model::event::Entry;
-use crater_model::{NodeSpec, QueueSpec, TenantSpec, Time};
+use crater_model::{NodeSpec, PlatformSpec, QueueSpec, TenantSpec, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
@@ -105,6 +105,7 @@ pub(super) struct Runner<'a> {
     pub(super) nodes: BTreeMap<Arc<str>, NodeSpec>,
     pub(super) queues: BTreeMap<Arc<str>, QueueLine>,
     pub(super) tenants: BTreeMap<Arc<str>, TenantSpec>,
+    pub(super) platform: PlatformSpec,
     /// Lines of commands that may yet be refused, by how they print.
     pub(super) lines: BTreeMap<String, usize>,
     /// Refusals that were looked at, by their number in the notes.
@@ -138,6 +139,7 @@ impl<'a> Runner<'a> {
             nodes: BTreeMap::new(),
             queues: BTreeMap::new(),
             tenants: BTreeMap::new(),
+            platform: PlatformSpec::default(),
             lines: BTreeMap::new(),
             expected: BTreeSet::new(),
             expectations: 0,

@@ -69,6 +69,12 @@ pub enum Action {
     Tenant(Names, TenantLine),
     /// Whether the tenants' limits are known.
     Quotas(bool),
+    /// What holds for all tenants.
+    Platform(Fields),
+    /// Jobs save their progress.
+    Checkpoint(Names),
+    /// A person sends jobs back to their queues.
+    Requeue(Names),
     /// Jobs are submitted.
     Submit(Names, Fields),
     /// Jobs are changed by their owners.
@@ -237,6 +243,9 @@ fn action(verb: &str, words: &[String]) -> Result<Action, String> {
         "update" => Action::Update(many()?, Fields::parse(rest)?),
         "submit" => Action::Submit(many()?, Fields::parse(rest)?),
         "policy" => policy(one(), rest)?,
+        "platform" => Action::Platform(Fields::parse(words)?),
+        "checkpoint" => nothing_more().and(many()).map(Action::Checkpoint)?,
+        "requeue" => nothing_more().and(many()).map(Action::Requeue)?,
         "sick" | "well" => Action::Health(many()?, cards(rest)?, verb == "well"),
         "wire" => Action::Wire(wire(words)?),
         "pause" | "resume" => nothing_more().map(|()| Action::Pause(one(), verb == "pause"))?,
@@ -254,7 +263,7 @@ fn action(verb: &str, words: &[String]) -> Result<Action, String> {
 fn unknown(verb: &str) -> Result<Action, String> {
     Err(format!(
         "node, change, remove, cordon, uncordon, sick, well, queue, policy, pause, resume, tenant, \
-         quotas, submit, update, cancel, finish, fail, wire, resync, run, expect, defaults or set, with what it is about, \
+         quotas, platform, submit, update, cancel, requeue, checkpoint, finish, fail, wire, resync, run, expect, defaults or set, with what it is about, \
          in place of {verb:?}"
     ))
 }

@@ -91,6 +91,7 @@ pub fn figure(state: &State, path: &str, which: Which, key: &str) -> Option<u64>
             let excess = level.map(|l| l.excess()).unwrap_or_default();
             Some(excess.into_iter().find(|(r, _)| *r == resource).map_or(0, |(_, n)| n))
         }
+        Which::Borrowed => Some(level.map_or(0, |l| l.borrowed.get(&resource))),
         Which::Count => None,
     }
 }

@@ -154,6 +154,14 @@ impl Looking<'_> {
                 (fault.is_some_and(|f| f.contains(text)), format!("with a fault {text:?}"))
             }
             Clause::Starts(n) => (job.attempts == *n, format!("after {n} starts")),
+            Clause::Preemptions(n) => {
+                (job.preemptions == *n, format!("after {n} preemptions, not {}", job.preemptions))
+            }
+            Clause::Evicted(cause) => {
+                let found = job.evicted.and_then(|c| serde_json::to_value(c).ok());
+                let same = found.is_some_and(|v| v.as_str() == Some(cause));
+                (same, format!("for {cause}"))
+            }
             Clause::Together | Clause::Apart => (true, String::new()),
         };
         if ok { Ok(()) } else { Err(text) }
@@ -222,6 +230,7 @@ impl Looking<'_> {
             Of::Cluster => compare("cluster", which, figures, &|key| match key {
                 "nodes" => Some(state.nodes().count() as u64),
                 "starts" => Some(state.jobs().map(|j| u64::from(j.attempts)).sum()),
+                "preemptions" => Some(state.jobs().map(|j| u64::from(j.preemptions)).sum()),
                 "running" => Some(state.claims().count() as u64),
                 _ => state.nodes().map(|n| of_node(n, which, key)).sum(),
             }),
@@ -240,6 +249,7 @@ fn compare(
         Which::Used => " used",
         Which::Total => " total",
         Which::Excess => " excess",
+        Which::Borrowed => " borrowed",
         Which::Count => "",
     };
     for figure in figures {

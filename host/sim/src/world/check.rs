@@ -31,12 +31,16 @@ impl Checks {
         }
     }
 
-    fn note(&mut self, entry: &Entry) {
+    fn note(&mut self, state: &State, entry: &Entry) {
         match &entry.event {
             Event::PlanCommitted { claims } => {
                 for claim in claims {
                     self.jobs.insert(claim.uid, claim.job);
-                    self.ended.remove(&claim.job);
+                    // More members of an elastic job do not begin it anew.
+                    let new = claims.iter().filter(|c| c.job == claim.job).count();
+                    if state.job(claim.job).is_some_and(|j| j.claims.len() == new) {
+                        self.ended.remove(&claim.job);
+                    }
                 }
             }
             Event::MemberEnded { claim, success: true } => {
@@ -93,7 +97,10 @@ impl Checks {
             let job = state.job(uid).ok_or_else(|| format!("{uid} was placed and is unknown"))?;
             let n = placement.members.len();
             let (min, max) = (job.spec.min_members as usize, job.spec.members as usize);
-            if !(min..=max).contains(&n) {
+            // More members of an elastic job that runs have no minimum.
+            let grown = job.claims.len() > n;
+            let allowed = (min..=max).contains(&n) || (grown && n > 0);
+            if !allowed {
                 return Err(format!("{uid} starts with {n} members, not {min} to {max}"));
             }
             if !jobs.insert(uid) {
@@ -150,7 +157,7 @@ impl Observer for Checks {
     fn applied(&mut self, state: &State, entry: Option<&Entry>) {
         self.entries += 1;
         if let Some(entry) = entry {
-            self.note(entry);
+            self.note(state, entry);
         }
         let found = self.all(state);
         self.require(found);

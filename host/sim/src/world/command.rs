@@ -78,6 +78,10 @@ pub enum Command {
     Finish(Arc<str>),
     /// One member of a job ends by itself, badly.
     Fail(Arc<str>),
+    /// A job saves its progress.
+    Checkpoint(Arc<str>),
+    /// A person evicts a job, which goes back to its queue.
+    Requeue(Arc<str>),
     /// The wire gets better or worse.
     SetWire(WireSettings),
     /// Books and machines compare notes.
@@ -124,6 +128,8 @@ impl fmt::Display for Command {
             Self::Cancel(name) => write!(f, "cancel job {name}"),
             Self::Finish(name) => write!(f, "finish job {name}"),
             Self::Fail(name) => write!(f, "fail job {name}"),
+            Self::Checkpoint(name) => write!(f, "checkpoint job {name}"),
+            Self::Requeue(name) => write!(f, "requeue job {name}"),
             Self::SetWire(_) => f.write_str("set the wire"),
             Self::Resync => f.write_str("resync"),
         }

@@ -6,7 +6,7 @@ use super::executor::{Behaviour, Effects};
 use super::observer::Observer;
 use crater_engine::admit::{Admission, admit};
 use crater_engine::{builtin, mix};
-use crater_model::{JobSpec, JobState, JobUid, NodeSpec, NodeUid, QueueSpec};
+use crater_model::{Cause, JobSpec, JobState, JobUid, NodeSpec, NodeUid, QueueSpec};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -82,6 +82,20 @@ impl World {
             }
             Command::Finish(name) => self.end_members(name, true, usize::MAX)?,
             Command::Fail(name) => self.end_members(name, false, 1)?,
+            Command::Checkpoint(name) => {
+                let job = self.known_job(name)?;
+                self.ledger.checkpointed(now, job)?;
+                let since = self.state().job(job).map_or(now, |j| j.since);
+                *self.saved.entry(job).or_default() += now - since;
+                self.applied(observer);
+            }
+            Command::Requeue(name) => {
+                let job = self.known_job(name)?;
+                if self.ledger.evict(now, job, Cause::Manual)? {
+                    self.applied(observer);
+                    self.follow([job]);
+                }
+            }
             Command::SetWire(settings) => self.wire.set(*settings),
             Command::Resync => self.resync(),
         }

@@ -51,6 +51,9 @@ impl Default for Settings {
     }
 }
 
+/// More rounds than any number of jobs needs at one moment: they undo each other.
+const ENDLESS: u32 = 5_000;
+
 /// What is on the agenda.
 #[derive(Debug)]
 enum Happening {
@@ -68,6 +71,8 @@ pub struct World {
     pub(super) ledger: Ledger<MemoryJournal>,
     pub(super) executor: Executor,
     pub(super) behaviours: BTreeMap<JobUid, Behaviour>,
+    /// Progress that jobs saved.
+    pub(super) saved: BTreeMap<JobUid, Duration>,
     pub(super) nodes: BTreeMap<Arc<str>, NodeUid>,
     pub(super) jobs: BTreeMap<Arc<str>, JobUid>,
     pub(super) policies: PolicyMap,
@@ -105,6 +110,7 @@ impl World {
             ledger: Ledger::new(journal, settings.strings.clone()),
             executor: Executor::default(),
             behaviours: BTreeMap::new(),
+            saved: BTreeMap::new(),
             nodes: BTreeMap::new(),
             jobs: BTreeMap::new(),
             policies: PolicyMap::default(),
@@ -240,6 +246,7 @@ impl World {
         let (Report::Starting(claim)
         | Report::Running(claim)
         | Report::Ended(claim, _)
+        | Report::Refused(claim)
         | Report::Stopped(claim)) = report;
         let job = self.state().claim(claim).map(|c| c.job);
         let moved = match report {
@@ -247,6 +254,7 @@ impl World {
             Report::Running(_) => self.ledger.move_claim(now, claim, ClaimState::Held),
             Report::Ended(_, success) => self.ledger.member_ended(now, claim, success),
             Report::Stopped(_) => self.ledger.move_claim(now, claim, ClaimState::Gone),
+            Report::Refused(_) => self.ledger.refuse_start(now, claim, "the machine says no"),
         };
         match moved {
             Ok(true) => {
@@ -278,7 +286,11 @@ impl World {
 
     /// Decides and commits until nothing more is placed.
     fn decide(&mut self, observer: &mut dyn Observer) {
-        loop {
+        for rounds in 0.. {
+            if rounds > ENDLESS {
+                return observer.defect("decisions at one moment do not come to an end");
+            }
+            self.note_use(observer);
             let plan = self.round();
             observer.decided(self.ledger.state(), &self.policies.0, &plan);
             let now = self.now();
@@ -286,20 +298,32 @@ impl World {
                 Ok(committed) => committed,
                 Err(error) => return observer.defect(&error_chain(&error)),
             };
-            if !committed.claims.is_empty() {
+            if !committed.claims.is_empty() || !committed.held.is_empty() {
                 self.applied(observer);
             }
             observer.committed(self.ledger.state(), &plan, &committed);
+            self.follow(committed.evicted.iter().copied());
             for claim in &committed.claims {
                 if let Some(order) = self.start(*claim) {
                     self.send(order);
                 }
             }
-            if committed.claims.is_empty() || observer.stop() {
+            let idle = committed.claims.is_empty() && committed.held.is_empty();
+            if idle || observer.stop() {
                 self.settled = self.state().seq;
                 self.wake_at(plan.wake);
                 return observer.settled(self.ledger.state(), &self.policies.0, &plan);
             }
+        }
+    }
+
+    /// Opens or closes borrowing by what is promised.
+    fn note_use(&mut self, observer: &mut dyn Observer) {
+        let used = self.state().allocated_percent();
+        match self.ledger.note_use(self.now(), used) {
+            Ok(true) => self.applied(observer),
+            Ok(false) => {}
+            Err(error) => observer.defect(&error_chain(&error)),
         }
     }
 
@@ -323,7 +347,10 @@ impl World {
 
     fn start(&self, claim: ClaimUid) -> Option<Order> {
         let held = self.state().claim(claim)?;
-        let behaviour = self.behaviours.get(&held.job).copied().unwrap_or_default();
+        let mut behaviour = self.behaviours.get(&held.job).copied().unwrap_or_default();
+        // What it saved need not be done again.
+        let saved = self.saved.get(&held.job).copied().unwrap_or_default();
+        behaviour.run = behaviour.run.map(|run| run.saturating_sub(saved));
         Some(Order::Start { claim, node: held.node, behaviour })
     }
 

@@ -16,6 +16,8 @@ pub struct Behaviour {
     pub run: Option<Duration>,
     /// It ends badly.
     pub fails: bool,
+    /// The machine refuses to start it.
+    pub refuses: bool,
     /// From the order to start until it runs.
     pub start: Duration,
     /// From the order to stop until it is gone.
@@ -49,6 +51,8 @@ pub enum Report {
     Ended(ClaimUid, bool),
     /// It was stopped.
     Stopped(ClaimUid),
+    /// It was not started, and will not be.
+    Refused(ClaimUid),
 }
 
 /// When an executor wants to go on with a member.
@@ -78,6 +82,7 @@ enum Phase {
     Stopping,
     Ended(bool),
     Stopped,
+    Refused,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -114,8 +119,12 @@ impl Executor {
         if self.members.contains_key(&claim) {
             return Effects::default();
         }
-        let member = Member { node, behaviour, phase: Phase::Starting, since: now };
+        let phase = if behaviour.refuses { Phase::Refused } else { Phase::Starting };
+        let member = Member { node, behaviour, phase, since: now };
         self.members.insert(claim, member);
+        if behaviour.refuses {
+            return self.status(claim);
+        }
         Effects {
             reports: vec![Report::Starting(claim)],
             alarms: vec![(behaviour.start, Alarm::Up(claim))],
@@ -137,6 +146,10 @@ impl Executor {
                 Effects { reports: vec![], alarms: vec![alarm] }
             }
             Phase::Stopping => Effects::default(),
+            Phase::Refused => {
+                member.phase = Phase::Stopped;
+                self.status(claim)
+            }
             Phase::Ended(_) | Phase::Stopped => self.status(claim),
         }
     }
@@ -178,6 +191,7 @@ impl Executor {
             Some(Phase::Running) => Report::Running(claim),
             Some(Phase::Ended(success)) => Report::Ended(claim, success),
             Some(Phase::Stopped) => Report::Stopped(claim),
+            Some(Phase::Refused) => Report::Refused(claim),
             Some(Phase::Stopping) | None => return Effects::default(),
         };
         Effects { reports: vec![report], alarms: vec![] }
@@ -205,7 +219,7 @@ impl Executor {
     /// longer name. An order to start one must not be under way any more.
     pub fn forget(&mut self, before: Time, known: &BTreeSet<ClaimUid>) {
         self.members.retain(|claim, m| {
-            let over = matches!(m.phase, Phase::Ended(_) | Phase::Stopped);
+            let over = matches!(m.phase, Phase::Ended(_) | Phase::Stopped | Phase::Refused);
             !over || m.since >= before || known.contains(claim)
         });
     }
@@ -220,8 +234,12 @@ mod tests {
 
     fn start() -> Order {
         let secs = Duration::from_secs;
-        let behaviour =
-            Behaviour { run: Some(secs(60)), fails: false, start: secs(2), shutdown: secs(9) };
+        let behaviour = Behaviour {
+            run: Some(secs(60)),
+            start: secs(2),
+            shutdown: secs(9),
+            ..Behaviour::default()
+        };
         Order::Start { claim: CLAIM, node: NodeUid(0), behaviour }
     }
 

@@ -54,6 +54,17 @@ pub fn words(event: &EventView) -> String {
             };
             if reason.is_empty() { state.to_owned() } else { format!("{state}: {reason}") }
         }
+        Event::RoomMade { evictions, hold } => match (&evictions[..], hold) {
+            ([eviction, ..], _) if eviction.whole => eviction.cause.to_string(),
+            ([eviction, ..], _) => {
+                format!("gives up {} members: {}", eviction.claims.len(), eviction.cause)
+            }
+            ([], Some(hold)) => format!("room is kept for its {} members", hold.members.len()),
+            ([], None) => "room was made".to_owned(),
+        },
+        Event::RoomGivenUp { reason, .. } => format!("room is no longer kept: {reason}"),
+        Event::StartRefused { reason, .. } => format!("its start was refused: {reason}"),
+        Event::Checkpointed { .. } => "saved its progress".to_owned(),
         other => serde_json::to_value(&other)
             .ok()
             .and_then(|value| Some(value.get("event")?.as_str()?.replace('-', " ")))

@@ -1,0 +1,141 @@
+//! The books' part on making room: evictions, room that is kept, starts that
+//! were refused.
+
+use crate::state::{Job, State};
+use crater_model::{ClaimState, ClaimUid, Eviction, Hold, JobState, JobUid, MilliCards, Time};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// After the first refusal of a start.
+const FIRST_BACK_OFF: Duration = Duration::from_secs(5);
+/// The longest wait between refused starts.
+const LONGEST_BACK_OFF: Duration = Duration::from_mins(5);
+/// Evictions are counted over this long.
+pub const HOUR: u64 = 3600;
+
+/// What, which, and what is wrong with it.
+type Problem = (&'static str, String, &'static str);
+
+impl State {
+    /// Refuses evictions and room that do not follow from the books.
+    pub(crate) fn check_room(
+        &self,
+        evictions: &[Eviction],
+        hold: Option<&Hold>,
+    ) -> Result<(), Problem> {
+        for eviction in evictions {
+            let uid = || eviction.job.to_string();
+            let job = self.job(eviction.job).filter(|j| !j.state.ended());
+            let job = job.ok_or_else(|| ("job", uid(), "unknown or over"))?;
+            if let Some(claim) = eviction.claims.iter().find(|c| !job.claims.contains(c)) {
+                return Err(("claim", claim.to_string(), "not the job's"));
+            }
+        }
+        if let Some(hold) = hold
+            && self.job(hold.job).is_none_or(|j| j.state != JobState::Pending)
+        {
+            return Err(("job", hold.job.to_string(), "not waiting"));
+        }
+        Ok(())
+    }
+
+    /// Lets jobs go and keeps room. Both were checked.
+    pub(crate) fn make_room(&mut self, evictions: &[Eviction], hold: Option<&Hold>, at: Time) {
+        for eviction in evictions {
+            let Some(job) = self.jobs.get_mut(eviction.job.0 as usize) else { continue };
+            let queue = job.spec.queue.clone();
+            let all = job.claims.clone();
+            if eviction.whole {
+                job.preemptions = job.preemptions.saturating_add(1);
+                job.evicted = Some(eviction.cause);
+                self.set_job(eviction.job, JobState::Preempting, at);
+            }
+            let going: &[ClaimUid] = if eviction.whole { &all } else { &eviction.claims };
+            for claim in going {
+                self.move_claim(*claim, ClaimState::Releasing, at);
+            }
+            if let Some(queue) = Arc::make_mut(&mut self.queues).get_mut(&queue) {
+                let times = Arc::make_mut(&mut queue.evictions);
+                while times.front().is_some_and(|t| at.secs_since(*t) >= HOUR) {
+                    times.pop_front();
+                }
+                times.push_back(at);
+            }
+            self.note_elastic(eviction.job);
+        }
+        if let Some(hold) = hold {
+            Arc::make_mut(&mut self.holds).insert(hold.job, hold.clone());
+        }
+    }
+
+    /// A member was not started: the job gives back what it holds, waits a
+    /// while, longer each time, and is tried again.
+    pub(crate) fn refuse_start(&mut self, claim: ClaimUid, reason: Arc<str>, at: Time) {
+        let Some(uid) = self.claim(claim).map(|c| c.job) else { return };
+        if let Some(job) = self.jobs.get_mut(uid.0 as usize).filter(|j| !j.state.ended()) {
+            let doublings = job.refusals.min(16);
+            let wait = FIRST_BACK_OFF.saturating_mul(1 << doublings).min(LONGEST_BACK_OFF);
+            job.refusals = job.refusals.saturating_add(1);
+            job.not_before = at + wait;
+            job.reason = reason;
+        }
+        self.drop_claim(claim, at);
+        self.lost_member(uid, at);
+    }
+
+    /// Whether a job runs, or will, with what it still holds.
+    pub(crate) fn enough(&self, job: &Job) -> bool {
+        // What runs must go on running: members that only start do not count.
+        let counts = |state: ClaimState| match job.state {
+            JobState::Running => state == ClaimState::Held,
+            _ => state != ClaimState::Releasing,
+        };
+        let live = job.claims.iter().filter_map(|c| self.claim(*c));
+        let live = live.filter(|c| counts(c.state)).count();
+        live > 0 && live + job.ended as usize >= job.spec.min_members as usize
+    }
+
+    /// Keeps the list of jobs that could have more members.
+    pub(crate) fn note_elastic(&mut self, job: JobUid) {
+        let Some(known) = self.job(job) else { return };
+        if known.spec.min_members == known.spec.members {
+            return;
+        }
+        let up = matches!(known.state, JobState::Starting | JobState::Running);
+        let more = up
+            && !known.claims.is_empty()
+            && known.claims.len() + (known.ended as usize) < known.spec.members as usize;
+        if more != self.elastic.contains(&job) {
+            let elastic = Arc::make_mut(&mut self.elastic);
+            if more {
+                elastic.insert(job)
+            } else {
+                elastic.remove(&job)
+            };
+        }
+    }
+
+    /// Whether a queue has jobs that could do with more members.
+    pub fn elastic(&self, queue: &str) -> bool {
+        let of = |uid: &JobUid| self.job(*uid).is_some_and(|j| &*j.spec.queue == queue);
+        self.elastic.iter().any(of)
+    }
+
+    /// How much of the healthy cards is promised, in percent; 0 without cards,
+    /// `None` if none is healthy. What borrowing goes by where nobody measures
+    /// use.
+    pub fn allocated_percent(&self) -> Option<u64> {
+        let (mut total, mut used) = (0_u64, 0_u64);
+        for node in self.nodes() {
+            for (spec, card) in node.spec.cards.iter().zip(&node.cards) {
+                total += if spec.healthy { MilliCards::CARD.0 } else { 0 };
+                used += card.milli.0;
+            }
+        }
+        match (total, used) {
+            (0, 0) if self.nodes().all(|n| n.cards.is_empty()) => Some(0),
+            (0, _) => None,
+            (total, used) => Some(used.saturating_mul(100) / total),
+        }
+    }
+}
