@@ -278,10 +278,13 @@ impl Decider {
                 self.note(slots);
                 hold
             });
+            let aside = self.set_aside(overlay, job, hold.as_ref());
             let mut record = match (shut(overlay, job), &hold) {
                 (Some(reasons), _) => turn.waits(uid, reasons),
-                (None, None) => self.decide_job(overlay, job, &mut turn, round, &mut plan.wake),
-                (None, Some(_)) => {
+                (None, None) if aside.is_empty() => {
+                    self.decide_job(overlay, job, &mut turn, round, &mut plan.wake)
+                }
+                (None, _) => {
                     // Where there is no room for others there may be for it.
                     let full = std::mem::take(&mut turn.full);
                     let record = self.decide_job(overlay, job, &mut turn, round, &mut plan.wake);
@@ -289,7 +292,13 @@ impl Decider {
                     record
                 }
             };
-            if let Outcome::Waits(reasons) = &record.outcome {
+            // Whoever holds when its policy fails makes no room either.
+            let stands = turn.fault.is_some() && queue.spec.fallback == Fallback::Hold;
+            if let (Outcome::Waits(_), true) = (&record.outcome, stands) {
+                if let Some(hold) = hold {
+                    self.note(overlay.keep(hold));
+                }
+            } else if let Outcome::Waits(reasons) = &record.outcome {
                 let reasons = reasons.clone();
                 // Those who were to end by now may be made to.
                 let due = hold.as_ref().and_then(|h| h.starts).is_some_and(|at| at <= round.now);
@@ -317,6 +326,9 @@ impl Decider {
                         record.outcome = Outcome::Waits(beside(&made, &reasons));
                     }
                 }
+            }
+            for hold in aside {
+                self.note(overlay.keep(hold));
             }
             if let Outcome::Placed(placement) = &record.outcome {
                 order.placed(state, placement);

@@ -2,7 +2,9 @@
 //! were refused.
 
 use crate::state::{Job, State};
-use crater_model::{ClaimState, ClaimUid, Eviction, Hold, JobState, JobUid, MilliCards, Time};
+use crater_model::{
+    ClaimState, ClaimUid, Eviction, Hold, JobState, JobUid, MilliCards, NodeUid, Time,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,6 +67,19 @@ impl State {
         }
         if let Some(hold) = hold {
             Arc::make_mut(&mut self.holds).insert(hold.job, hold.clone());
+        }
+    }
+
+    /// Room on a machine that is gone, or on cards that it no longer has, is kept
+    /// no more.
+    pub(crate) fn drop_holds(&mut self, node: NodeUid, gone: bool) {
+        let cards = self.node(node).map_or(0, |n| n.cards.len());
+        let lost = |hold: &Hold| {
+            let mut here = hold.members.iter().filter(|m| m.node == node);
+            here.any(|m| gone || m.held.cards.iter().any(|c| usize::from(c.card) >= cards))
+        };
+        if self.holds.values().any(lost) {
+            Arc::make_mut(&mut self.holds).retain(|_, hold| !lost(hold));
         }
     }
 

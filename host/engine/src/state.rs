@@ -294,6 +294,7 @@ impl State {
                 let (spec, strings) = (spec.clone(), self.strings.clone());
                 self.change(*node, |n| n.describe(spec, &strings))
                     .ok_or_else(|| unknown("node", node.to_string(), "unknown"))?;
+                self.drop_holds(*node, false);
             }
             Event::NodeRemoved { node } => {
                 if self.node(*node).is_none() {
@@ -435,10 +436,7 @@ impl State {
         }
         self.nodes.set(node.0 as usize, None);
         self.touch(node.0 as usize);
-        if self.holds.values().any(|h| h.members.iter().any(|m| m.node == node)) {
-            let elsewhere = |h: &Hold| h.members.iter().all(|m| m.node != node);
-            Arc::make_mut(&mut self.holds).retain(|_, hold| elsewhere(hold));
-        }
+        self.drop_holds(node, true);
         let jobs: BTreeSet<_> = lost.into_iter().map(|(_, job)| job).collect();
         for job in jobs {
             self.lost_member(job, at);

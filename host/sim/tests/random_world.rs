@@ -13,7 +13,7 @@ fn nothing_is_oversold_forgotten_or_left_waiting_without_cause() {
     let (first, count) = (setting("CRATER_SEED", 0), setting("CRATER_SEEDS", 1000));
     let spice = Spice { counted_faults: true };
     let mut failures = vec![];
-    let (mut entries, mut placed, mut waiting, mut open) = (0, 0, 0, 0);
+    let (mut entries, mut placed, mut waiting, mut open, mut evicted) = (0, 0, 0, 0, 0);
     for seed in first..first + count {
         match run_seed(seed, spice) {
             Ok((outcome, judge)) => {
@@ -21,6 +21,7 @@ fn nothing_is_oversold_forgotten_or_left_waiting_without_cause() {
                 placed += judge.placed;
                 waiting += judge.waiting;
                 open += judge.open;
+                evicted += judge.evicted;
             }
             Err(failure) => failures.push(failure.to_string()),
         }
@@ -29,7 +30,7 @@ fn nothing_is_oversold_forgotten_or_left_waiting_without_cause() {
     assert!(failures.is_empty(), "\n{}", failures.join("\n\n"));
     println!(
         "{count} worlds: {entries} entries, {placed} members placed, {waiting} reasons checked, \
-         {open} gangs left open"
+         {open} gangs left open, {evicted} made to go"
     );
-    assert!(count < 100 || (placed > 0 && waiting > 0), "the worlds are too dull");
+    assert!(count < 100 || (placed > 0 && waiting > 0 && evicted > 0), "the worlds are too dull");
 }

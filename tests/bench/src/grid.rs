@@ -94,7 +94,8 @@ impl Cluster {
     }
 }
 
-fn policy(runtime: &Runtime, strings: &Arc<Strings>, name: &str) -> Arc<dyn Policy> {
+/// A component with its defaults.
+pub fn policy(runtime: &Runtime, strings: &Arc<Strings>, name: &str) -> Arc<dyn Policy> {
     let state = crater_engine::State::new(strings.clone());
     let facts = facts(&[], &state);
     let setting =

@@ -4,6 +4,7 @@
 
 mod grid;
 mod pairs;
+mod room;
 mod tables;
 
 use crater_engine::Strings;
@@ -27,6 +28,9 @@ fn main() {
     }
     if all || what == "tables" {
         tables::run(&runtime, &strings);
+    }
+    if all || what == "room" {
+        room::run(&runtime, &strings);
     }
     if all || what == "grid" {
         grid::run(&runtime, &strings);

@@ -166,6 +166,8 @@ impl Decider {
                 claims.iter().map(|h| h.leaving.clone())
             }));
             if let Some(members) = self.try_without(overlay, job, turn, round, &leaving) {
+                // The policy may have taken nodes that need nobody to go.
+                let chosen = needed(overlay, making, job, &chosen, &members);
                 let evictions = evictions(making, &chosen);
                 return Some(Room {
                     evictions,
@@ -229,6 +231,32 @@ impl Decider {
         Some(Arc::new(reasons))
     }
 
+    /// Frees the room that is kept for jobs which wait for others to end by
+    /// themselves and stand below a job, or have to let it by: it has room that
+    /// was made for it. Theirs comes after.
+    pub(crate) fn set_aside(
+        &mut self,
+        overlay: &mut Overlay<'_>,
+        job: &Job,
+        own: Option<&Hold>,
+    ) -> Vec<Hold> {
+        let state = overlay.base();
+        let made = own.is_some_and(|hold| hold.starts.is_none());
+        let below = |hold: &&Hold| {
+            let holder = state.job(hold.job);
+            hold.starts.is_some() && (made || holder.is_some_and(|h| h.rank() < job.rank()))
+        };
+        let jobs: Vec<JobUid> = overlay.holds().values().filter(below).map(|h| h.job).collect();
+        let mut aside = vec![];
+        for uid in jobs {
+            if let Some((hold, slots)) = overlay.lift(uid) {
+                self.note(slots);
+                aside.push(hold);
+            }
+        }
+        aside
+    }
+
     /// Tries a job that found no room in the room that is kept for others, where
     /// it does not delay them: it ends before they start, or stands below them
     /// and lets itself be preempted.
@@ -270,29 +298,73 @@ impl Decider {
     }
 }
 
-pub(crate) fn hold_member(member: Member) -> HoldMember {
-    HoldMember { member: member.member, node: member.node, held: member.held }
+/// Those of the units without which the members would not fit where they were
+/// placed, or not within the quotas.
+fn needed<'a>(
+    overlay: &Overlay<'_>,
+    making: &Making,
+    job: &Job,
+    units: &[&'a Unit],
+    members: &[HoldMember],
+) -> Vec<&'a Unit> {
+    let bound = overlay.base().quotas().binds(job.owner);
+    let mut kept: Vec<&Unit> = units.to_vec();
+    // The dearest first; what a job can do without goes before the job.
+    for unit in units.iter().rev() {
+        let forced = |u: &&&Unit| u.of == unit.of && u.whole && !unit.whole;
+        if kept.iter().any(|u| forced(&u)) {
+            continue;
+        }
+        let rest: Vec<&Unit> = kept.iter().copied().filter(|u| !std::ptr::eq(*u, *unit)).collect();
+        let held = |u: &&Unit| &making.candidates[u.of].claims[u.claims.clone()];
+        let leaving: Vec<&Leaving> = making
+            .leaving
+            .iter()
+            .chain(rest.iter().flat_map(|u| held(u).iter().map(|h| &h.leaving)))
+            .collect();
+        if charges(overlay, &leaving, job.uid, members)
+            && (!bound || search::quota_allows(overlay, job, &leaving))
+        {
+            kept = rest;
+        }
+    }
+    kept
 }
 
-/// Whether the room will be there once those who leave have left.
-fn possible(overlay: &Overlay<'_>, making: &Making, hold: &Hold) -> bool {
+/// Whether members fit where they were placed once some have left.
+fn charges(
+    overlay: &Overlay<'_>,
+    leaving: &[&Leaving],
+    job: JobUid,
+    members: &[HoldMember],
+) -> bool {
     let mut nodes: FxHashMap<NodeUid, NodeState> = FxHashMap::default();
     let owner = crate::node::Owner::default();
-    hold.members.iter().all(|member| {
+    members.iter().all(|member| {
         let node = match nodes.entry(member.node) {
             Entry::Occupied(entry) => entry.into_mut(),
             Entry::Vacant(entry) => {
                 let slot = member.node.0 as u32;
                 let Some(node) = overlay.get(slot) else { return false };
                 let mut node = node.clone();
-                for left in making.leaving.iter().filter(|l| l.slot == slot) {
+                for left in leaving.iter().filter(|l| l.slot == slot) {
                     node.release(left.job, &left.held);
                 }
                 entry.insert(node)
             }
         };
-        !node.spec.cordoned && node.charge(hold.job, owner, &member.held).is_ok()
+        !node.spec.cordoned && node.charge(job, owner, &member.held).is_ok()
     })
+}
+
+pub(crate) fn hold_member(member: Member) -> HoldMember {
+    HoldMember { member: member.member, node: member.node, held: member.held }
+}
+
+/// Whether the room will be there once those who leave have left.
+fn possible(overlay: &Overlay<'_>, making: &Making, hold: &Hold) -> bool {
+    let leaving: Vec<&Leaving> = making.leaving.iter().collect();
+    charges(overlay, &leaving, hold.job, &hold.members)
 }
 
 fn evictions(making: &Making, chosen: &[&Unit]) -> Vec<Eviction> {

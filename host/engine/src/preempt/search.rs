@@ -120,13 +120,7 @@ impl<'a> Search<'a> {
     }
 
     fn within_quota(&self) -> bool {
-        let Some(quota) = &self.quota else { return true };
-        let (before, member) = (Usage::default(), least(self.request));
-        let together = u64::from(self.need);
-        let (owner, borrow) = (self.job.owner, self.state.quotas().may_borrow(&self.job.spec));
-        let (before, member) = (&before, &member);
-        let ask = Ask { owner, borrow, before, member, now: together, together };
-        quota.check(self.state.quotas(), &ask).is_ok()
+        self.quota.as_ref().is_none_or(|quota| allows(self.state, self.job, quota))
     }
 
     /// Whether a unit may go: what is taken back leaves its tenant its own.
@@ -207,4 +201,23 @@ impl<'a> Search<'a> {
         needed.reverse();
         Some(needed)
     }
+}
+
+/// Whether the quotas allow a job's minimum once some have left.
+pub fn quota_allows(overlay: &Overlay<'_>, job: &Job, leaving: &[&Leaving]) -> bool {
+    let mut quota = overlay.quota().clone();
+    for left in leaving {
+        if let Some(node) = overlay.get(left.slot) {
+            quota.free(left.owner, &crate::quota::amounts(&left.held, &node.spec));
+        }
+    }
+    allows(overlay.base(), job, &quota)
+}
+
+fn allows(state: &State, job: &Job, quota: &Tentative) -> bool {
+    let (before, member) = (&Usage::default(), &least(&job.spec.request));
+    let together = u64::from(job.spec.min_members);
+    let (owner, borrow) = (job.owner, state.quotas().may_borrow(&job.spec));
+    let ask = Ask { owner, borrow, before, member, now: together, together };
+    quota.check(state.quotas(), &ask).is_ok()
 }

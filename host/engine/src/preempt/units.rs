@@ -29,7 +29,7 @@ const SPARED: i32 = i32::MAX;
 pub struct Candidate {
     /// The job.
     pub job: Arc<Job>,
-    /// What it holds and is not leaving yet, youngest member last.
+    /// What it holds and is not leaving yet: what runs first, then by age.
     pub claims: Vec<Held>,
     /// How many of those an elastic job can do without.
     pub spare: usize,
@@ -40,6 +40,8 @@ pub struct Candidate {
 pub struct Held {
     /// Its identity.
     pub claim: ClaimUid,
+    /// Whether it runs by now.
+    pub runs: bool,
     /// What would be left by it.
     pub leaving: Leaving,
     /// What it counts for.
@@ -105,6 +107,7 @@ pub fn survey(state: &State, now: Time) -> (Vec<Candidate>, Vec<Leaving>, Option
                 } else if may {
                     claims.push(Held {
                         claim: claim.uid,
+                        runs: claim.state == ClaimState::Held,
                         leaving: left(),
                         usage: amounts(&claim.held, &node.spec),
                         loans: claim.loans.clone(),
@@ -112,6 +115,7 @@ pub fn survey(state: &State, now: Time) -> (Vec<Candidate>, Vec<Leaving>, Option
                 }
             }
             if !claims.is_empty() {
+                claims.sort_by_key(|h| (!h.runs, h.claim));
                 let needed = job.spec.min_members.saturating_sub(job.ended) as usize;
                 let elastic = job.spec.min_members < job.spec.members;
                 let spare = if elastic { claims.len().saturating_sub(needed) } else { 0 };

@@ -93,8 +93,20 @@ pub fn rest(random: &mut ChaCha8Rng) -> String {
     if chance(random, 30) {
         line.push(format!("priority={}", pick(random, &["low", "high", "50", "1000"])));
     }
-    if chance(random, 20) {
-        line.push(format!("kind={}", pick(random, &["inference", "offline"])));
+    match random.random_range(0..10) {
+        0 => line.push("kind=inference".to_owned()),
+        1 => line.push("kind=offline preemptible=true".to_owned()),
+        2..=4 => line.push("kind=training preemptible=true".to_owned()),
+        _ => {}
+    }
+    if chance(random, 3) {
+        line.push("refuses=true".to_owned());
+    }
+    if chance(random, 5) {
+        line.push(format!("together={}", pick(random, &["domain", "zone:preferred", "gen"])));
+    }
+    if chance(random, 10) {
+        line.push(format!("run-limit={}s", random.random_range(100..500)));
     }
     if chance(random, 55) {
         let key = if chance(random, 12) { "fails" } else { "duration" };
@@ -113,6 +125,14 @@ pub fn rest(random: &mut ChaCha8Rng) -> String {
 pub fn tenant(random: &mut ChaCha8Rng) -> String {
     if chance(random, 6) {
         return format!("quotas {}", pick(random, &["known", "known", "unknown"]));
+    }
+    if chance(random, 10) {
+        let opens = random.random_range(0..=100);
+        return format!(
+            "platform borrowing={} opens-below={opens} closes-at={}",
+            pick(random, &["true", "true", "false"]),
+            random.random_range(opens..=100)
+        );
     }
     let path = pick(random, &["lab", "lab/red", "lab/blue", "lab/blue/ann"]);
     if chance(random, 10) {

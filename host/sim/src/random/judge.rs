@@ -3,12 +3,15 @@
 
 use super::pack::most;
 use super::room::Room;
-use super::tenants::Tenants;
+use super::tenants::{Tenants, binding, may_borrow};
 use crate::world::Observer;
 use crater_engine::{Interface, Job, Outcome, Plan, Policies, Record, State};
 use crater_model::event::Entry;
-use crater_model::{Event, NodeUid, OverQuota, Reason, Reasons, Share};
-use std::collections::BTreeMap;
+use crater_model::{
+    Cause, ClaimState, ClaimUid, Event, Eviction, Hold, Kind, NodeUid, OverQuota, Reason, Reasons,
+    Share,
+};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Looks on, and remembers the first decision that was wrong.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +23,8 @@ pub struct Judge {
     pub waiting: u64,
     /// Of those, jobs that waited for a quota.
     pub over_quota: u64,
+    /// Jobs that were made to go, each with its right and its need checked.
+    pub evicted: u64,
     /// Waiting gangs of which nothing is known: their policy decides, or there
     /// are too many ways to try.
     pub open: u64,
@@ -47,7 +52,13 @@ impl Judge {
                 if let Some(tenants) = &mut tenants {
                     let tenant = job.spec.tenant.as_str();
                     tenants
-                        .take(state, tenant, member.node, &member.held)
+                        .take(
+                            state,
+                            tenant,
+                            member.node,
+                            &member.held,
+                            may_borrow(state, &job.spec),
+                        )
                         .map_err(|why| format!("{} above a quota: {why}", job.uid))?;
                 }
                 self.placed += 1;
@@ -66,7 +77,8 @@ impl Judge {
     ) -> Result<(), String> {
         let Some(job) = state.job(record.job) else { return Ok(()) };
         let told = reasons.job.as_deref().unwrap_or_default();
-        if told.contains("paused") || told.contains("fallback is to hold") {
+        let own = ["paused", "fallback is to hold", "its start was refused"];
+        if own.iter().any(|text| told.contains(text)) || job.spec.together.is_some() {
             return Ok(());
         }
         if told.contains("limits not available") {
@@ -116,7 +128,8 @@ impl Judge {
         self.over_quota += 1;
         let tenant = job.spec.tenant.as_str();
         let tenants = Tenants::of(state).ok_or_else(|| format!("nobody has a quota: {over}"))?;
-        tenants.right(tenant, over)?;
+        let (tenants, borrow) = (tenants.beside(state, job.uid), may_borrow(state, &job.spec));
+        tenants.right(tenant, over, borrow)?;
         let gpu = job.spec.request.gpu.as_ref();
         let mig = gpu.is_some_and(|g| matches!(g.share, Share::Mig { .. }));
         if job.spec.min_members > 1 || filters || mig {
@@ -127,7 +140,9 @@ impl Judge {
             let odd =
                 state.node(*node).is_some_and(|n| n.spec.cards.iter().any(|c| &*c.model == "odd"));
             let ways = if odd { vec![] } else { room.ways(&job.spec.request) };
-            if let Some(way) = ways.iter().find(|held| tenants.allow(state, tenant, *node, held)) {
+            if let Some(way) =
+                ways.iter().find(|held| tenants.allow(state, tenant, *node, held, borrow))
+            {
                 return Err(format!("{} waits, but may be on {node}: {over}: {way:?}", job.uid));
             }
         }
@@ -162,8 +177,68 @@ impl Judge {
     }
 }
 
+impl Judge {
+    /// Whoever goes lets himself be preempted, stands below or borrowed, and is
+    /// needed to go; and no one goes over and over.
+    fn eviction(
+        &mut self,
+        state: &State,
+        evictions: &[Eviction],
+        hold: Option<&Hold>,
+    ) -> Result<(), String> {
+        let Some(hold) = hold else { return Ok(()) };
+        let holder = state.job(hold.job).ok_or("room for an unknown job")?;
+        let gone: BTreeSet<ClaimUid> =
+            state.claims().filter(|c| c.state == ClaimState::Releasing).map(|c| c.uid).collect();
+        let limited = Tenants::of(state).is_some();
+        for eviction in evictions {
+            self.evicted += 1;
+            let victim = state.job(eviction.job).ok_or("an unknown job was evicted")?;
+            let who = format!("{} for {}", victim.uid, holder.uid);
+            if !victim.spec.preemptible || victim.spec.kind == Kind::Inference {
+                return Err(format!("{who}: it is not preemptible"));
+            }
+            let loans = victim.claims.iter().filter_map(|c| state.claim(*c));
+            let right = match eviction.cause {
+                Cause::Preempt => holder.rank() > victim.rank(),
+                Cause::Reclaim => loans.flat_map(|c| &c.loans).next().is_some(),
+                _ => false,
+            };
+            if !right {
+                return Err(format!("{who}: {:?} without a right to", eviction.cause));
+            }
+            if victim.preemptions > 50 {
+                return Err(format!("{who}: evicted {} times", victim.preemptions));
+            }
+            let [member] = hold.members.as_slice() else { continue };
+            if limited {
+                continue;
+            }
+            // Without its going there would be no room where the job goes.
+            let mut room = Room::of_node(state, member.node, &|c| {
+                !gone.contains(&c) || eviction.claims.contains(&c)
+            });
+            for other in
+                binding(state, hold.job).flat_map(|h| &h.members).filter(|m| m.node == member.node)
+            {
+                if let Some(room) = &mut room {
+                    room.add(&other.held);
+                }
+            }
+            if room.is_some_and(|room| room.fits(&holder.spec.request)) {
+                return Err(format!("{who}: it went, and need not have"));
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Observer for Judge {
     fn applied(&mut self, state: &State, entry: Option<&Entry>) {
+        if let Some(Entry { event: Event::RoomMade { evictions, hold }, .. }) = entry {
+            let found = self.eviction(state, evictions, hold.as_ref());
+            self.note(found);
+        }
         if let Some(Entry { event: Event::PlanCommitted { claims }, .. }) = entry
             && let Some(tenants) = Tenants::of(state)
         {
@@ -183,6 +258,15 @@ impl Observer for Judge {
         let rooms = Room::of(state);
         for record in &plan.records {
             if let Outcome::Waits(reasons) = &record.outcome {
+                let mut rooms = std::borrow::Cow::Borrowed(&rooms);
+                // What is kept for others is not free for it.
+                for hold in binding(state, record.job) {
+                    for member in &hold.members {
+                        if let Some(room) = rooms.to_mut().get_mut(&member.node) {
+                            room.add(&member.held);
+                        }
+                    }
+                }
                 let found = self.waits(state, policies, &rooms, record, reasons);
                 self.note(found);
             }

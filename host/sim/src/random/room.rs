@@ -6,8 +6,8 @@ use crater_engine::State;
 use crater_model::mig::Instance;
 use crater_model::select::Effect;
 use crater_model::{
-    CardShare, CardSpec, GpuAsk, Held, Iops, MbPerSec, Mib, MigMode, MilliCards, MilliCores, Need,
-    NodeSpec, NodeUid, Request, Share,
+    CardShare, CardSpec, ClaimUid, GpuAsk, Held, Iops, MbPerSec, Mib, MigMode, MilliCards,
+    MilliCores, Need, NodeSpec, NodeUid, Request, Share,
 };
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,6 +51,21 @@ impl Room {
             }
         }
         rooms
+    }
+
+    /// One machine with those of its claims that count.
+    pub fn of_node(
+        state: &State,
+        node: NodeUid,
+        counts: &dyn Fn(ClaimUid) -> bool,
+    ) -> Option<Self> {
+        let spec = state.node(node)?.spec.clone();
+        let cards = vec![Card::default(); spec.cards.len()];
+        let mut room = Self { spec, members: 0, cpu: 0, memory: 0, disk: 0, iops: 0, cards };
+        for claim in state.claims().filter(|c| c.node == node && counts(c.uid)) {
+            room.add(&claim.held);
+        }
+        Some(room)
     }
 
     /// Charges what is held, asking nothing.

@@ -118,8 +118,13 @@ impl Stream {
         let kind = pick(random, &["training", "inference", "offline"]);
         let fallback = pick(random, &["binpack", "spread", "spread", "hold"]);
         let priority = random.random_range(0..3);
+        let minimum = pick(random, &["0s", "0s", "10s", "60s"]);
+        let reserve = pick(random, &["0s", "0s", "1s", "60s"]);
+        let hour = pick(random, &["0", "0", "0", "3"]);
+        let rules =
+            format!("minimum-run={minimum} reserve-after={reserve} preemptions-per-hour={hour}");
         let (policy, config) = self.script();
-        let mut line = format!("kind={kind} priority={priority} policy={policy}");
+        let mut line = format!("kind={kind} priority={priority} policy={policy} {rules}");
         if policy == "scripted" {
             line = format!("{line} fallback={fallback} config='{config}'");
         }
@@ -133,6 +138,10 @@ impl Stream {
     fn event(&mut self) -> String {
         if self.quotas && self.chance(10) {
             return tenant(&mut self.random);
+        }
+        if self.chance(3) {
+            let verb = pick(&mut self.random, &["checkpoint", "checkpoint", "requeue"]);
+            return format!("{verb} {}", self.any("j", self.jobs));
         }
         if self.chance(2) {
             let priority = pick(&mut self.random, &["low", "60", "high"]);

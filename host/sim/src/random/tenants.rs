@@ -2,7 +2,7 @@
 //! allow more. It shares no code with the engine's own sums.
 
 use crater_engine::State;
-use crater_model::{Claim, Held, NodeUid, OverQuota, Resource};
+use crater_model::{Claim, Held, Hold, JobSpec, JobUid, NodeUid, OverQuota, Resource};
 use std::collections::BTreeMap;
 
 /// Amounts by resource.
@@ -11,8 +11,28 @@ type Amounts = BTreeMap<Resource, u64>;
 /// Every claim with whose it is, and every limit.
 #[derive(Clone, Debug, Default)]
 pub struct Tenants {
-    limits: Vec<(String, Resource, u64)>,
+    /// Level, resource, hard and soft limit.
+    limits: Vec<(String, Resource, u64, u64)>,
     claims: Vec<(String, Amounts)>,
+}
+
+/// The room that is kept for others and that a job has to respect: all that is
+/// made by evictions, and what is only planned for those that do not stand
+/// below it; a job for which room is made comes before all that is planned.
+pub fn binding(state: &State, job: JobUid) -> impl Iterator<Item = &Hold> {
+    let made = state.holds().get(&job).is_some_and(|own| own.starts.is_none());
+    let rank = state.job(job).map(|j| j.rank());
+    state.holds().values().filter(move |hold| {
+        let holder = state.job(hold.job).map(|j| j.rank());
+        hold.job != job && (hold.starts.is_none() || !(made || holder < rank))
+    })
+}
+
+/// Whether a job may use more than the hard limits now.
+pub fn may_borrow(state: &State, job: &JobSpec) -> bool {
+    let (quotas, platform) = (state.quotas(), state.quotas().platform());
+    let lets = job.preemptible || platform.borrow_unpreemptible;
+    platform.borrowing && quotas.open() && lets
 }
 
 /// Whether a tenant is a level or below it.
@@ -39,9 +59,12 @@ fn amounts(state: &State, node: NodeUid, held: &Held) -> Amounts {
 impl Tenants {
     /// Those of the books; `None` where no one has a quota.
     pub fn of(state: &State) -> Option<Self> {
-        let tenants = state.quotas().tenants();
+        let (tenants, platform) = (state.quotas().tenants(), state.quotas().platform());
         let limits = tenants.iter().flat_map(|(path, spec)| {
-            spec.hard.iter().map(|(resource, hard)| (path.to_string(), resource, hard))
+            spec.hard.iter().map(|(resource, hard)| {
+                let soft = spec.soft(&resource, platform).unwrap_or(hard);
+                (path.to_string(), resource, hard, soft)
+            })
         });
         let limits: Vec<_> = limits.collect();
         if limits.is_empty() {
@@ -50,6 +73,18 @@ impl Tenants {
         let mut found = Self { limits, claims: vec![] };
         state.claims().for_each(|claim| found.add(state, claim));
         Some(found)
+    }
+
+    /// The same with the room that is kept for others than `job`.
+    pub fn beside(mut self, state: &State, job: JobUid) -> Self {
+        for hold in binding(state, job) {
+            let Some(holder) = state.job(hold.job) else { continue };
+            for member in &hold.members {
+                let amounts = amounts(state, member.node, &member.held);
+                self.claims.push((holder.spec.tenant.to_string(), amounts));
+            }
+        }
+        self
     }
 
     fn add(&mut self, state: &State, claim: &Claim) {
@@ -71,27 +106,35 @@ impl Tenants {
         tenant: &str,
         node: NodeUid,
         held: &Held,
+        borrow: bool,
     ) -> Result<(), String> {
         let amounts = amounts(state, node, held);
-        self.allows(tenant, &amounts)?;
+        self.allows(tenant, &amounts, borrow)?;
         self.claims.push((tenant.to_owned(), amounts));
         Ok(())
     }
 
-    fn allows(&self, tenant: &str, amounts: &Amounts) -> Result<(), String> {
-        for (level, resource, hard) in self.limits.iter().filter(|(l, _, _)| under(tenant, l)) {
+    fn allows(&self, tenant: &str, amounts: &Amounts, borrow: bool) -> Result<(), String> {
+        for (level, resource, hard, soft) in self.limits.iter().filter(|(l, ..)| under(tenant, l)) {
             let asked = amounts.get(resource).copied().unwrap_or(0);
-            let used = self.used(level, resource);
-            if asked > 0 && used + asked > *hard {
-                return Err(format!("{level}: {resource} {used} and {asked} are above {hard}"));
+            let (used, limit) = (self.used(level, resource), if borrow { soft } else { hard });
+            if asked > 0 && used + asked > *limit {
+                return Err(format!("{level}: {resource} {used} and {asked} are above {limit}"));
             }
         }
         Ok(())
     }
 
     /// Whether a member could be held so.
-    pub fn allow(&self, state: &State, tenant: &str, node: NodeUid, held: &Held) -> bool {
-        self.allows(tenant, &amounts(state, node, held)).is_ok()
+    pub fn allow(
+        &self,
+        state: &State,
+        tenant: &str,
+        node: NodeUid,
+        held: &Held,
+        borrow: bool,
+    ) -> bool {
+        self.allows(tenant, &amounts(state, node, held), borrow).is_ok()
     }
 
     /// Claims that are in the books already were admitted: no limit on
@@ -101,11 +144,18 @@ impl Tenants {
             let Some(job) = state.job(claim.job) else { continue };
             let tenant = job.spec.tenant.as_str();
             let held = amounts(state, claim.node, &claim.held);
-            for (level, resource, hard) in self.limits.iter().filter(|(l, _, _)| under(tenant, l)) {
-                let used = self.used(level, resource);
-                if held.get(resource).is_some_and(|n| *n > 0) && used > *hard {
+            let borrow = may_borrow(state, &job.spec);
+            for (level, resource, hard, soft) in
+                self.limits.iter().filter(|(l, ..)| under(tenant, l))
+            {
+                // What others borrowed beside it is not of its admission.
+                let lent = state.level(level).map_or(0, |l| l.borrowed.get(resource));
+                let lent = if borrow { 0 } else { lent };
+                let used = self.used(level, resource).saturating_sub(lent);
+                let limit = if borrow { soft } else { hard };
+                if held.get(resource).is_some_and(|n| *n > 0) && used > *limit {
                     return Err(format!(
-                        "{} was admitted though {level} uses {used} of {hard} {resource}",
+                        "{} was admitted though {level} uses {used} of {limit} {resource}",
                         claim.job
                     ));
                 }
@@ -115,12 +165,15 @@ impl Tenants {
     }
 
     /// Whether a refusal's figures are right.
-    pub fn right(&self, tenant: &str, over: &OverQuota) -> Result<(), String> {
+    pub fn right(&self, tenant: &str, over: &OverQuota, borrow: bool) -> Result<(), String> {
         let used = self.used(&over.tenant, &over.resource);
-        let limit = (over.tenant.to_string(), over.resource.clone(), over.hard);
+        let known = self.limits.iter().any(|(level, resource, hard, soft)| {
+            *level == *over.tenant
+                && *resource == over.resource
+                && over.hard == if borrow { *soft } else { *hard }
+        });
         let above = over.used.saturating_add(over.asked) > over.hard && over.asked > 0;
-        if under(tenant, &over.tenant) && self.limits.contains(&limit) && used == over.used && above
-        {
+        if under(tenant, &over.tenant) && known && used == over.used && above {
             return Ok(());
         }
         Err(format!("{tenant} is told \"{over}\", but {used} are used of {:?}", self.limits))

@@ -266,6 +266,18 @@ impl World {
         }
     }
 
+    /// Says that the entries after `seq` were applied.
+    fn applied_since(&self, seq: u64, observer: &mut dyn Observer) {
+        let entries = &self.ledger.journal().entries;
+        let news = entries.iter().rev().take_while(|e| e.seq > seq).count();
+        for entry in &entries[entries.len() - news..] {
+            observer.applied(self.ledger.state(), Some(entry));
+        }
+        if entries.is_empty() && self.state().seq > seq {
+            observer.applied(self.ledger.state(), None);
+        }
+    }
+
     /// Says that an entry was applied.
     pub(super) fn applied(&self, observer: &mut dyn Observer) {
         observer.applied(self.ledger.state(), self.ledger.journal().entries.last());
@@ -294,13 +306,13 @@ impl World {
             let plan = self.round();
             observer.decided(self.ledger.state(), &self.policies.0, &plan);
             let now = self.now();
+            let seq = self.state().seq;
             let committed = match self.ledger.commit(now, &plan) {
                 Ok(committed) => committed,
                 Err(error) => return observer.defect(&error_chain(&error)),
             };
-            if !committed.claims.is_empty() || !committed.held.is_empty() {
-                self.applied(observer);
-            }
+            // Each entry is looked at; the books are those after all of them.
+            self.applied_since(seq, observer);
             observer.committed(self.ledger.state(), &plan, &committed);
             self.follow(committed.evicted.iter().copied());
             for claim in &committed.claims {
@@ -308,7 +320,8 @@ impl World {
                     self.send(order);
                 }
             }
-            let idle = committed.claims.is_empty() && committed.held.is_empty();
+            let changed = !committed.claims.is_empty() || !committed.held.is_empty();
+            let idle = !changed && plan.given_up.is_empty();
             if idle || observer.stop() {
                 self.settled = self.state().seq;
                 self.wake_at(plan.wake);
