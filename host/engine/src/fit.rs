@@ -198,7 +198,7 @@ fn could_hold(card: &CardSpec, ask: &GpuAsk) -> bool {
 
 /// What a share means on this card, by the table of charges; `None` if the
 /// card is too small. Not for MIG.
-pub(crate) fn charged(card: &CardSpec, share: &Share) -> Option<(MilliCards, Mib)> {
+pub fn charged(card: &CardSpec, share: &Share) -> Option<(MilliCards, Mib)> {
     let milli_of = |memory: Mib| {
         MilliCards((memory.0.saturating_mul(1000)).div_ceil(card.memory.0.max(1)).max(1))
     };

@@ -372,6 +372,7 @@ impl<J: Journal> Ledger<J> {
         Ok(outcome)
     }
 
+<<<<<<< ours
     /// Whether a job would still start in the room that is to be made for it:
     /// nobody is evicted for nothing.
     fn valid_room(&self, room: &Room) -> Result<(), Reason> {
@@ -474,6 +475,22 @@ impl<J: Journal> Ledger<J> {
         }
         self.record(at, Event::LendingSet { open: next })?;
         Ok(true)
+=======
+    /// Charges what runs already, whatever the quotas say and even while they
+    /// are not known: a limit ends nothing that runs, and what it uses counts
+    /// against who asks next. Room is checked as in `commit`.
+    pub fn adopt(&mut self, at: Time, placement: &Placement) -> Result<Committed, Refusal> {
+        let mut outcome = Committed::default();
+        if let Err(reason) = self.validate(placement, true, &mut BTreeMap::new()) {
+            outcome.stale.push((placement.job, reason));
+            return Ok(outcome);
+        }
+        let mut claims = vec![];
+        self.claims_of(placement, &mut claims);
+        outcome.claims = claims.iter().map(|c| c.uid).collect();
+        self.record(at, Event::PlanCommitted { claims })?;
+        Ok(outcome)
+>>>>>>> theirs
     }
 
     /// Charges a placement to its tenants in `quota`, as far as there is one.

@@ -1,17 +1,17 @@
 //! Room that is taken already, by whomever: it is charged whether the node has
-//! it or not. The one place where the books follow facts that no decision made.
+//! it or not, and whatever quotas say. The one place where the books follow
+//! facts that no decision made.
 
+use crate::believe::believe;
 use crate::cards;
 use crate::mirror::{Mirror, Standing};
 use crate::objects::Promise;
 use crate::pod::{PodSeen, Takes};
-use crater_engine::Plan;
-use crater_engine::fit::{Choice, choose};
 use crater_engine::node::NodeState;
 use crater_engine::plan::{Member, Placement};
 use crater_model::{
-    CardShare, ClaimUid, Fallback, Held, JobState, JobUid, Mib, MigMode, MilliCards, MilliCores,
-    NodeSpec, Time,
+    CardShare, ClaimUid, Held, JobState, JobUid, Mib, MigMode, MilliCards, MilliCores, NodeSpec,
+    Time,
 };
 use smallvec::smallvec;
 use std::sync::Arc;
@@ -51,22 +51,36 @@ impl Mirror {
         true
     }
 
-    /// What a bound pod holds, by its Binding where there is one.
-    fn held_by(&mut self, seen: &PodSeen, node: &Arc<str>) -> Held {
+    /// What a bound pod holds: by its words where they can be, by what it asks
+    /// for otherwise.
+    fn held_by(&mut self, seen: &Arc<PodSeen>, node: &Arc<str>) -> Held {
         let takes = &seen.takes;
         let Some(machine) = self.machines.get(node) else { return held(takes, vec![]) };
-        if let (true, Some(assigned)) = (seen.ours, &seen.assigned) {
-            return held(takes, cards::read(assigned, &machine.uuids).0);
-        }
         let Some(state) = self.state().node(machine.node) else { return held(takes, vec![]) };
-        if let Some(Ok(spec)) = &seen.wants
-            && let Ok(held) = choose(state, &spec.request, Choice::Order(Fallback::Binpack))
-        {
-            return held;
+        let speaks = matches!(seen.wants, Some(Ok(_))) || seen.assigned.is_some();
+        let (shares, missing) = if seen.ours && speaks {
+            let believed = believe(state, &machine.uuids, seen);
+            if let Some(why) = believed.doubt {
+                self.doubt(seen, why.into());
+            }
+            (believed.shares, believed.missing)
+        } else {
+            foreign_cards(state, takes)
+        };
+        if missing > 0 {
+            self.troubles.unplaced_cards += missing;
+            self.short.insert(node.clone());
         }
-        let (shares, missing) = foreign_cards(state, takes);
-        self.troubles.unplaced_cards += missing;
         held(takes, shares)
+    }
+
+    /// Remembers that a pod's words were not taken as they are, to be told once.
+    fn doubt(&mut self, seen: &Arc<PodSeen>, why: Arc<str>) {
+        let before = self.doubts.insert(seen.uid.clone(), why.clone());
+        self.troubles.doubted += u64::from(before.is_none());
+        if before.as_ref() != Some(&why) {
+            self.untold.push((seen.clone(), why));
+        }
     }
 
     /// Charges amounts to a job on a node, also where they do not fit: the
@@ -84,6 +98,7 @@ impl Mirror {
         self.troubles.defects += u64::from(done.is_err());
         let claim = self.charge(now, job, node, held.clone()).or_else(|| {
             self.troubles.overpromised += 1;
+            self.short.insert(node.into());
             let without = Held { cards: smallvec![], whole: false, ..held.clone() };
             self.charge(now, job, node, without)
         });
@@ -97,13 +112,13 @@ impl Mirror {
         claim
     }
 
+    /// Quotas do not count: what runs was admitted before, or by others, and is
+    /// used whatever a limit says.
     fn charge(&mut self, now: Time, job: JobUid, node: &str, held: Held) -> Option<ClaimUid> {
         let member = Member { member: 0, node: self.machines.get(node)?.node, held };
-        let placements = vec![Placement { job, members: smallvec![member] }];
-        let plan = Plan { seq: self.state().seq, now, placements, ..Plan::default() };
-        let committed = self.ledger.commit(now, &plan);
-        self.troubles.defects += u64::from(committed.is_err());
-        committed.ok()?.claims.first().copied()
+        let adopted = self.ledger.adopt(now, &Placement { job, members: smallvec![member] });
+        self.troubles.defects += u64::from(adopted.is_err());
+        adopted.ok()?.claims.first().copied()
     }
 }
 
@@ -173,3 +188,7 @@ fn foreign_cards(node: &NodeState, takes: &Takes) -> (Vec<CardShare>, u64) {
     shares.sort_by_key(|s| s.card);
     (shares, missing)
 }
+
+#[cfg(test)]
+#[path = "adopt_tests.rs"]
+mod tests;

@@ -80,14 +80,13 @@ impl Binder {
 
     async fn post(&self, tenure: &Tenure, promised: &Promised) -> Result<(), kube::Error> {
         let pod = &promised.pod;
-        let mut annotations = json!({
+        // Also where there is none: what its author wrote there is gone then.
+        let cards = serde_json::to_string(&promised.cards).map_err(kube::Error::SerdeError)?;
+        let annotations = json!({
             EPOCH: tenure.epoch.to_string(),
             ASSIGNED_NODE: promised.node_uid,
+            ASSIGNED_CARDS: cards,
         });
-        if !promised.cards.is_empty() {
-            let cards = serde_json::to_string(&promised.cards).map_err(kube::Error::SerdeError)?;
-            annotations[ASSIGNED_CARDS] = cards.into();
-        }
         let body = json!({
             "apiVersion": "v1",
             "kind": "Binding",

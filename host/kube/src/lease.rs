@@ -3,7 +3,8 @@
 //! The lease keeps two from working at once most of the time; the epoch is
 //! what makes it certain (see claims.rs). Expiry is judged by what this
 //! process saw change and when, by its own monotonic clock: wall clocks of
-//! others, and jumps of our own, mean nothing.
+//! others, and jumps of our own, mean nothing. The wall clock is written into
+//! the lease for people to read, and read by nothing here.
 
 use crate::api::within;
 use crate::settings::{Fence, Settings};
@@ -18,6 +19,21 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+/// A moment by both clocks. What judges gets it as a value.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    /// Goes on evenly, whatever anybody sets. All waiting is by this.
+    steady: Instant,
+    /// What people take the time to be; may jump either way.
+    wall: Timestamp,
+}
+
+impl Moment {
+    fn now() -> Self {
+        Self { steady: Instant::now(), wall: Timestamp::now() }
+    }
+}
 
 /// The object that holds the epoch.
 pub const EPOCH_OBJECT: &str = "crater-epoch";
@@ -56,11 +72,16 @@ impl Tenure {
     /// Whether it may still write. Once it may not, it never may again: what
     /// was under way then was given up, and is taken up by the next tenure.
     pub fn lasts(&self) -> bool {
+        self.lasts_at(Instant::now())
+    }
+
+    fn lasts_at(&self, now: Instant) -> bool {
         if self.over.load(Ordering::Acquire) {
             return false;
         }
         let lasts = Duration::from_millis(self.until.load(Ordering::Acquire));
-        let lasts = !self.heed_lease || self.began.elapsed() < lasts;
+        let since = now.saturating_duration_since(self.began);
+        let lasts = !self.heed_lease || since < lasts;
         if !lasts {
             self.end();
         }
@@ -146,6 +167,50 @@ struct Observed {
     at: Option<Instant>,
 }
 
+impl Observed {
+    /// What to write into the lease as it is found; `None` while another holds
+    /// it.
+    fn judge(&mut self, found: &Lease, settings: &Settings, now: Moment) -> Option<LeaseSpec> {
+        if self.version != found.metadata.resource_version {
+            let version = found.metadata.resource_version.clone();
+            *self = Self { version, at: Some(now.steady) };
+        }
+        let empty = LeaseSpec::default();
+        let spec = found.spec.as_ref().unwrap_or(&empty);
+        let holder = spec.holder_identity.as_deref().unwrap_or_default();
+        let transitions = spec.lease_transitions.unwrap_or(0);
+        if holder == settings.identity {
+            return Some(mine(settings, now, transitions, spec.acquire_time.clone()));
+        }
+        let lasts = spec.lease_duration_seconds.map_or(settings.lease.lasts, |secs| {
+            Duration::from_secs(u64::try_from(secs).unwrap_or(0)).max(settings.lease.lasts)
+        });
+        let unchanged = self.at.map(|at| now.steady.saturating_duration_since(at));
+        if !holder.is_empty() && unchanged.is_some_and(|u| u < lasts) {
+            return None;
+        }
+        Some(mine(settings, now, transitions.saturating_add(1), None))
+    }
+}
+
+/// The lease as its holder writes it.
+fn mine(
+    settings: &Settings,
+    now: Moment,
+    transitions: i32,
+    acquired: Option<MicroTime>,
+) -> LeaseSpec {
+    let wall = MicroTime(now.wall);
+    LeaseSpec {
+        holder_identity: Some(settings.identity.clone()),
+        lease_duration_seconds: i32::try_from(settings.lease.lasts.as_secs().max(1)).ok(),
+        acquire_time: acquired.or_else(|| Some(wall.clone())),
+        renew_time: Some(wall),
+        lease_transitions: Some(transitions),
+        ..LeaseSpec::default()
+    }
+}
+
 /// Takes or renews the lease; `false` while another holds it.
 async fn try_for(
     leases: &Api<Lease>,
@@ -155,41 +220,15 @@ async fn try_for(
     let name = &*settings.scheduler_name;
     let limit = settings.lease.renew / 2;
     let known = within(limit, leases.get_opt(name)).await.map_err(|v| format!("{v:?}"))?;
-    let now = MicroTime(Timestamp::now());
-    let mine = |transitions: i32, acquired: Option<MicroTime>| LeaseSpec {
-        holder_identity: Some(settings.identity.clone()),
-        lease_duration_seconds: i32::try_from(settings.lease.lasts.as_secs().max(1)).ok(),
-        acquire_time: acquired.or(Some(now.clone())),
-        renew_time: Some(now.clone()),
-        lease_transitions: Some(transitions),
-        ..LeaseSpec::default()
-    };
+    let now = Moment::now();
     let Some(mut lease) = known else {
         let metadata = ObjectMeta { name: Some(name.to_owned()), ..ObjectMeta::default() };
-        let lease = Lease { metadata, spec: Some(mine(0, None)) };
+        let lease = Lease { metadata, spec: Some(mine(settings, now, 0, None)) };
         let made = within(limit, leases.create(&PostParams::default(), &lease)).await;
         return made.map(|_| true).map_err(|v| format!("{v:?}"));
     };
-    let spec = lease.spec.take().unwrap_or_default();
-    let holder = spec.holder_identity.as_deref().unwrap_or_default();
-    let transitions = spec.lease_transitions.unwrap_or(0);
-    if seen.version != lease.metadata.resource_version {
-        *seen =
-            Observed { version: lease.metadata.resource_version.clone(), at: Some(Instant::now()) };
-    }
-    let is_mine = holder == settings.identity;
-    let lasts = spec.lease_duration_seconds.map_or(settings.lease.lasts, |secs| {
-        Duration::from_secs(u64::try_from(secs).unwrap_or(0)).max(settings.lease.lasts)
-    });
-    let alive = !holder.is_empty() && seen.at.is_some_and(|at| at.elapsed() < lasts);
-    if !is_mine && alive {
-        return Ok(false);
-    }
-    lease.spec = Some(if is_mine {
-        mine(transitions, spec.acquire_time)
-    } else {
-        mine(transitions + 1, None)
-    });
+    let Some(spec) = seen.judge(&lease, settings, now) else { return Ok(false) };
+    lease.spec = Some(spec);
     // With the version that was read: who loses the race is told 409.
     let won = within(limit, leases.replace(name, &PostParams::default(), &lease)).await;
     match won {
@@ -261,18 +300,5 @@ async fn old_is_refused(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_tenure_that_ran_out_is_not_revived() {
-        let tenure = Tenure::new(1, Instant::now(), true);
-        assert!(!tenure.lasts());
-        tenure.extend(Instant::now() + Duration::from_mins(1));
-        assert!(!tenure.lasts());
-        let heedless = Tenure::new(1, Instant::now(), false);
-        assert!(heedless.lasts());
-        heedless.end();
-        assert!(!heedless.lasts());
-    }
-}
+#[path = "lease_tests.rs"]
+mod tests;

@@ -12,23 +12,32 @@
 
 mod adopt;
 pub mod api;
+mod believe;
 pub mod bind;
 pub mod cache;
 pub mod cards;
+mod carry;
 pub mod claims;
 mod leader;
 pub mod lease;
 pub mod machine;
 pub mod mirror;
+mod nodes;
 pub mod objects;
 pub mod pod;
+mod pods;
+mod promises;
 pub mod quantity;
 pub mod say;
 mod scheduler;
 pub mod settings;
 pub mod stats;
+mod told;
+mod underway;
 pub mod want;
 pub mod watch;
+#[cfg(test)]
+mod world;
 
 pub use leader::now;
 pub use mirror::Mirror;
@@ -46,3 +55,5 @@ pub const CRDS: &str = include_str!("../manifests/crds.yaml");
 pub const RBAC: &str = include_str!("../manifests/rbac.yaml");
 /// The fence at admission, where it is wanted.
 pub const FENCE_AT_ADMISSION: &str = include_str!("../manifests/fence-at-admission.yaml");
+/// Keeps the scheduler's words on pods for the scheduler's account.
+pub const ASSIGNED_AT_ADMISSION: &str = include_str!("../manifests/assigned-at-admission.yaml");

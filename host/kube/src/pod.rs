@@ -63,7 +63,8 @@ pub struct PodSeen {
     pub takes: Takes,
     /// What a pod of ours asks for.
     pub wants: Option<Result<Arc<JobSpec>, FieldError>>,
-    /// The cards that its Binding named, once it is bound.
+    /// The cards that its annotation names, once it is bound; none if that
+    /// cannot be read.
     pub assigned: Option<Vec<Assigned>>,
     /// The message of its `PodScheduled` condition while that is False.
     pub told: Option<Arc<str>>,
@@ -109,18 +110,19 @@ impl PodSeen {
             // refused such quantities before.
             takes: takes.unwrap_or_default(),
             wants,
-            assigned: assigned.and_then(|json| serde_json::from_str(json).ok()),
+            assigned: assigned.map(|json| serde_json::from_str(json).unwrap_or_default()),
             told: condition.and_then(|c| c.message.as_deref()).map(Into::into),
         }
     }
 
-    /// Cards and MIG instances that it holds once it is bound.
+    /// Cards and MIG instances that it asks for; where its words cannot be
+    /// read, those that it is said to hold.
     pub fn cards(&self) -> u64 {
-        let asked = match &self.wants {
-            Some(Ok(spec)) => spec.request.cards(),
+        match (&self.wants, &self.assigned) {
+            (Some(Ok(spec)), _) => spec.request.cards(),
+            (Some(Err(_)), Some(assigned)) => assigned.len() as u64,
             _ => self.takes.mig.values().fold(self.takes.cards, |sum, n| sum.saturating_add(*n)),
-        };
-        self.assigned.as_ref().map_or(asked, |a| a.len() as u64)
+        }
     }
 
     /// `namespace/name`.

@@ -23,6 +23,8 @@ pub enum Word {
     Scheduled(Arc<PodSeen>, Arc<str>),
     /// It waits, and why.
     Waits(Arc<PodSeen>, Arc<str>),
+    /// What it says of its cards was not taken as it is, and why.
+    Doubted(Arc<PodSeen>, Arc<str>),
 }
 
 /// Notes of events are cut here, as kube-scheduler's are.
@@ -148,6 +150,7 @@ async fn event(
             (pod, "Normal", "Scheduled", "Binding", note)
         }
         Word::Waits(pod, why) => (pod, "Warning", "FailedScheduling", "Scheduling", cut(why)),
+        Word::Doubted(pod, why) => (pod, "Warning", "AssignmentDoubted", "Scheduling", cut(why)),
     };
     let now = Timestamp::now();
     // Unique without a look: the pod's uid and this process's own count.

@@ -269,7 +269,12 @@ impl Books {
         match news {
             News::Sight(sight) => {
                 let changes = self.cache.see(sight);
-                if let Part::Leads(leader) = &mut self.part {
+                // Who leads no more learns no more: its books are made anew
+                // before they count again, and beside promises that nobody
+                // carries out a successor's bindings look like too many.
+                if let Part::Leads(leader) = &mut self.part
+                    && leader.tenure.lasts()
+                {
                     for change in changes {
                         leader.change(change);
                     }

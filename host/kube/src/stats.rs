@@ -51,6 +51,10 @@ stats! {
     conditions,
     /// Pods found on cards that were full already.
     overpromised,
+    /// Pods whose annotation of assigned cards was not taken as it is.
+    doubted,
+    /// Jobs in the books of this leader, those not yet forgotten included.
+    jobs,
     /// Commands that the ledger should not have refused.
     defects,
 }

@@ -15,3 +15,4 @@ pub mod programs;
 pub mod proxy;
 pub mod recount;
 pub mod rounds;
+pub mod world;

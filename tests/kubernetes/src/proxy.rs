@@ -22,6 +22,8 @@ pub struct Faults {
     pub done_but_504: AtomicU32,
     /// Next bindings to answer with 504 and not carry out.
     pub undone_and_504: AtomicU32,
+    /// Next bindings to refuse for good, with 422, and not carry out.
+    pub refuse: AtomicU32,
     /// Next bindings to hold back for `hold_ms` before they are carried out.
     pub hold: AtomicU32,
     /// How long.
@@ -108,6 +110,9 @@ async fn pass(
         faults.bindings.fetch_add(1, Ordering::SeqCst);
         if faults.takes(&faults.undone_and_504) {
             return Ok(status(StatusCode::GATEWAY_TIMEOUT, "Timeout"));
+        }
+        if faults.takes(&faults.refuse) {
+            return Ok(status(StatusCode::UNPROCESSABLE_ENTITY, "Invalid"));
         }
         if faults.takes(&faults.hold) {
             let ms = faults.hold_ms.load(Ordering::SeqCst);

@@ -255,8 +255,12 @@ impl Rounds {
                 counts.push(crater.counts()?);
             }
         }
-        for own in &counts {
-            if own["defects"] != 0 || own["overpromised"] != 0 {
+        for (i, own) in counts.iter().enumerate() {
+            // Who stands by may have gone on past its lease: beside promises of
+            // its own that came to nothing it then saw a successor's bindings.
+            let stands_by = i + 1 < counts.len();
+            let excused = self.heedless && stands_by;
+            if own["defects"] != 0 || own["overpromised"] != 0 && !excused {
                 bail!("a scheduler found itself wrong: {own}");
             }
         }

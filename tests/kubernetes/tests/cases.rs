@@ -4,87 +4,18 @@
 //! `mirror_tests.rs` too, where every order of events can be tried.
 
 use crater_kube::k8s_openapi::api::core::v1::{Node, Pod};
-use crater_kube::kube::Client;
-use crater_kube::kube::api::{Api, DeleteParams, Patch, PatchParams, PostParams};
+use crater_kube::kube::api::{Api, DeleteParams, PostParams};
 use crater_kube::objects::NodeInventory;
-use crater_kubernetes::cluster::{self, Ask, bound_to};
+use crater_kubernetes::cluster::{self, Ask};
 use crater_kubernetes::crater::{Crater, How, SHORT_LEASE};
 use crater_kubernetes::plane::Plane;
 use crater_kubernetes::programs::{self, Programs};
 use crater_kubernetes::proxy::Proxy;
 use crater_kubernetes::recount::recount;
-use serde_json::{Value, json};
+use crater_kubernetes::world::World;
+use serde_json::json;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
-
-struct World {
-    admin: Client,
-    proxy: Proxy,
-}
-
-impl World {
-    async fn node(&self, name: &str, cards: u8) {
-        let node = cluster::node(name, cards);
-        let api: Api<Node> = Api::all(self.admin.clone());
-        let made = api.create(&PostParams::default(), &serde_json::from_value(node).unwrap()).await;
-        made.unwrap();
-        let api: Api<NodeInventory> = Api::all(self.admin.clone());
-        let object = serde_json::from_value(cluster::inventory(name, cards)).unwrap();
-        // It may be there from a machine of this name before.
-        let _ = api.create(&PostParams::default(), &object).await;
-    }
-
-    /// A pod of ours for a node by its name, with so many whole cards.
-    async fn pod(&self, name: &str, node: &str, cards: u64) {
-        let ask = Ask { gpu: (cards > 0).then(|| cards.to_string()), ..Ask::default() };
-        let mut pod = cluster::pod(name, "crater", &ask);
-        pod["spec"]["nodeSelector"] = json!({"kubernetes.io/hostname": node});
-        pod["spec"]["terminationGracePeriodSeconds"] = 60.into();
-        cluster::make_pods(&self.admin, [pod]).await.unwrap();
-    }
-
-    async fn bound(&self, name: &str) -> Option<String> {
-        let pod = cluster::find(&self.admin, name).await.unwrap()?;
-        bound_to(&pod).map(str::to_owned)
-    }
-
-    async fn runs(&self, name: &str) -> String {
-        let until = Instant::now() + Duration::from_secs(15);
-        loop {
-            if let Some(node) = self.bound(name).await {
-                return node;
-            }
-            assert!(Instant::now() < until, "{name} is not bound");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    /// Waits until it was told that it waits.
-    async fn waits(&self, name: &str) -> String {
-        let until = Instant::now() + Duration::from_secs(15);
-        loop {
-            let pod = cluster::find(&self.admin, name).await.unwrap().expect("it is there");
-            assert_eq!(bound_to(&pod), None, "{name} is bound");
-            let conditions = pod.status.and_then(|s| s.conditions).unwrap_or_default();
-            if let Some(c) = conditions.iter().find(|c| c.type_ == "PodScheduled") {
-                assert_eq!((&*c.status, c.reason.as_deref()), ("False", Some("Unschedulable")));
-                return c.message.clone().unwrap_or_default();
-            }
-            assert!(Instant::now() < until, "{name} was not told that it waits");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    async fn gone(&self, name: &str) {
-        cluster::delete_pod(&self.admin, name).await.unwrap();
-    }
-
-    async fn patch_node(&self, name: &str, patch: Value) {
-        let api: Api<Node> = Api::all(self.admin.clone());
-        let (params, patch) = (PatchParams::default(), Patch::Strategic(patch));
-        api.patch_status(name, &params, &patch).await.unwrap();
-    }
-}
+use std::time::Duration;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reported_bugs_do_not_come_back() {

@@ -218,9 +218,13 @@ impl Judge {
             let mut room = Room::of_node(state, member.node, &|c| {
                 !gone.contains(&c) || eviction.claims.contains(&c)
             });
-            for other in
-                binding(state, hold.job).flat_map(|h| &h.members).filter(|m| m.node == member.node)
-            {
+            // It had none of its own yet.
+            let binds = |other: &&Hold| {
+                let above = state.job(other.job).is_none_or(|j| j.rank() >= holder.rank());
+                other.job != hold.job && (other.starts.is_none() || above)
+            };
+            let others = state.holds().values().filter(binds).flat_map(|h| &h.members);
+            for other in others.filter(|m| m.node == member.node) {
                 if let Some(room) = &mut room {
                     room.add(&other.held);
                 }
