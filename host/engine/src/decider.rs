@@ -41,6 +41,8 @@ pub struct Round<'a> {
     pub limit: usize,
     /// Only this queue; all of them without.
     pub queue: Option<&'a str>,
+    /// Whether jobs may be evicted and room be kept, by whoever carries that out.
+    pub makes_room: bool,
     /// The plan to decide again: its recorded faults are taken as they were,
     /// since a deadline depends on the machine's load.
     pub replay: Option<&'a Plan>,
@@ -49,7 +51,7 @@ pub struct Round<'a> {
 impl Round<'_> {
     /// A round without bounds.
     pub fn new(now: Time, seed: u64) -> Self {
-        Self { now, seed, limit: usize::MAX, queue: None, replay: None }
+        Self { now, seed, limit: usize::MAX, queue: None, makes_room: true, replay: None }
     }
 }
 
@@ -317,7 +319,7 @@ impl Decider {
                     self.borrow_room(overlay, job, &turn, round, &mut plan.wake)
                 {
                     record = placed;
-                } else if !reasons.impossible() {
+                } else if round.makes_room && !reasons.impossible() {
                     let made =
                         self.make_room(making, overlay, job, &turn, policies, round, plan, false);
                     let made =

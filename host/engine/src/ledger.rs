@@ -372,7 +372,6 @@ impl<J: Journal> Ledger<J> {
         Ok(outcome)
     }
 
-<<<<<<< ours
     /// Whether a job would still start in the room that is to be made for it:
     /// nobody is evicted for nothing.
     fn valid_room(&self, room: &Room) -> Result<(), Reason> {
@@ -475,7 +474,8 @@ impl<J: Journal> Ledger<J> {
         }
         self.record(at, Event::LendingSet { open: next })?;
         Ok(true)
-=======
+    }
+
     /// Charges what runs already, whatever the quotas say and even while they
     /// are not known: a limit ends nothing that runs, and what it uses counts
     /// against who asks next. Room is checked as in `commit`.
@@ -486,11 +486,14 @@ impl<J: Journal> Ledger<J> {
             return Ok(outcome);
         }
         let mut claims = vec![];
-        self.claims_of(placement, &mut claims);
+        self.claims_of(placement, &mut claims, &mut Tentative::default());
+        // It was not admitted here, so nothing was lent for it.
+        for claim in &mut claims {
+            claim.loans.clear();
+        }
         outcome.claims = claims.iter().map(|c| c.uid).collect();
         self.record(at, Event::PlanCommitted { claims })?;
         Ok(outcome)
->>>>>>> theirs
     }
 
     /// Charges a placement to its tenants in `quota`, as far as there is one.

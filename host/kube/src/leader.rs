@@ -185,7 +185,9 @@ impl Leader {
         let began = Instant::now();
         let number = self.stats.rounds.fetch_add(1, Ordering::Relaxed);
         let seed = mix(self.tenure.epoch ^ mix(number));
-        let round = Round { limit: room.min(self.settings.round), ..Round::new(now, seed) };
+        // Evicting pods comes with the rest of Kubernetes.
+        let limit = room.min(self.settings.round);
+        let round = Round { limit, makes_room: false, ..Round::new(now, seed) };
         let plan = self.decider.decide(self.mirror.state(), &self.settings.policies, round);
         let promised = self.mirror.commit(now, &plan)?;
         let spent = u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX);
