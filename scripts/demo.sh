@@ -87,6 +87,7 @@ echo "== Another policy for one queue, without a restart"
 show queue set training --policy shadow-price
 show policy status
 show cluster metrics
+show job logs job-001
 
 echo
 echo "The API with a page to try it on: $url/docs. From another terminal:"

@@ -1,9 +1,11 @@
 //! What all handlers share.
 
 use crate::auth::Tokens;
+use crate::hub::Hub;
 use crater_server::System;
 use crater_store::{Reader, StoreError};
 use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::Semaphore;
 
 /// Shared by all handlers. Cheap to clone.
 #[derive(Clone)]
@@ -12,6 +14,10 @@ pub struct App {
     pub system: Arc<System>,
     /// Tokens.
     pub tokens: Arc<Tokens>,
+    /// Changes of jobs.
+    pub hub: Arc<Hub>,
+    /// Held by whoever copies the whole store.
+    pub copying: Arc<Semaphore>,
     readers: Arc<Mutex<Vec<Reader>>>,
 }
 
@@ -21,7 +27,9 @@ const READERS: usize = 8;
 impl App {
     /// Around a running system.
     pub fn new(system: Arc<System>) -> Self {
-        Self { system, tokens: Arc::default(), readers: Arc::default() }
+        let copying = Arc::new(Semaphore::new(1));
+        let hub = Hub::start(&system);
+        Self { system, tokens: Arc::default(), hub, copying, readers: Arc::default() }
     }
 
     /// A reader of what is durable; goes back when it is dropped.

@@ -7,13 +7,15 @@ use crate::app::App;
 use crate::problem::Problem;
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use axum::http::{StatusCode, header};
-use crater_model::{Digest, TenantPath};
+use axum::http::{HeaderValue, StatusCode, header};
+use crater_model::{Digest, TenantPath, Time};
 use crater_server::now;
 use crater_store::{NewToken, StoreError, Token};
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 use utoipa::ToSchema;
 
 /// What a token allows.
@@ -106,20 +108,37 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Problem> {
-        let refuse = |detail: &str| Problem::new(StatusCode::UNAUTHORIZED, "token", detail);
-        let header = parts.headers.get(header::AUTHORIZATION);
-        let header = header.ok_or_else(|| {
-            refuse("a token is needed: `Authorization: Bearer TOKEN`, or crater config set --token")
-        })?;
-        let text = header.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
-        let token = text.ok_or_else(|| refuse("expected `Authorization: Bearer TOKEN`"))?;
-        app.tokens.caller(token).map_err(|detail| refuse(&detail))
+        caller(app, parts.headers.get(header::AUTHORIZATION))
     }
 }
 
+/// Who sends such a header.
+pub fn caller(app: &App, header: Option<&HeaderValue>) -> Result<Caller, Problem> {
+    let refuse = |detail: &str| Problem::new(StatusCode::UNAUTHORIZED, "token", detail);
+    let header = header.ok_or_else(|| {
+        refuse("a token is needed: `Authorization: Bearer TOKEN`, or crater config set --token")
+    })?;
+    let text = header.to_str().ok().and_then(|text| text.strip_prefix("Bearer "));
+    let token = text.ok_or_else(|| refuse("expected `Authorization: Bearer TOKEN`"))?;
+    app.tokens.caller(token).map_err(|detail| refuse(&detail))
+}
+
+/// A token is noted as used again at the earliest after so long.
+const COARSE: Duration = Duration::from_mins(1);
+
 /// The tokens that there are, by hash.
 #[derive(Debug, Default)]
-pub struct Tokens(RwLock<HashMap<Digest, Token>>);
+pub struct Tokens(RwLock<HashMap<Digest, Known>>);
+
+/// A token and its last use: written down now and then, off the requests' way.
+#[derive(Debug)]
+struct Known {
+    token: Token,
+    /// Milliseconds since 1970; 0 for never.
+    used: AtomicU64,
+    /// As the store has it.
+    written: AtomicU64,
+}
 
 /// The hash under which a token is kept.
 pub fn hash(token: &str) -> Digest {
@@ -140,15 +159,46 @@ pub fn secret() -> std::io::Result<String> {
 impl Tokens {
     /// Those of the store.
     pub fn load(&self, all: Vec<Token>) {
-        let by_hash = all.into_iter().map(|token| (token.hash, token)).collect();
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = by_hash;
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let fresh = all.into_iter().map(|token| {
+            let stored = token.last_used.map_or(0, |at| at.0);
+            // What is not written yet must outlive the reading.
+            let used = known.get(&token.hash).map_or(0, |known| known.used.load(Relaxed));
+            let (used, written) = (used.max(stored).into(), stored.into());
+            (token.hash, Known { token, used, written })
+        });
+        *known = fresh.collect();
+    }
+
+    /// When a token was last used, written down or not.
+    pub fn last_used(&self, token: &Token) -> Option<Time> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let used = known.get(&token.hash).map_or(0, |known| known.used.load(Relaxed));
+        let stored = token.last_used.map_or(0, |at| at.0);
+        Some(Time(used.max(stored))).filter(|at| at.0 > 0)
+    }
+
+    /// The uses that are to be written down, each once. With `all` those, too,
+    /// of tokens that were written down a moment ago.
+    pub fn unwritten(&self, all: bool) -> Vec<(u64, Time)> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let coarse = if all { 0 } else { COARSE.as_millis() as u64 };
+        let due = known.values().filter_map(|known| {
+            let (used, written) = (known.used.load(Relaxed), known.written.load(Relaxed));
+            (used > written.saturating_add(coarse)).then(|| {
+                known.written.store(used, Relaxed);
+                (known.token.id, Time(used))
+            })
+        });
+        due.collect()
     }
 
     /// Whoever holds a token, or why it is refused.
     pub fn caller(&self, token: &str) -> Result<Caller, String> {
         let tokens = self.0.read().unwrap_or_else(PoisonError::into_inner);
         // Found by hash, so the time tells nothing of the secret.
-        let known = tokens.get(&hash(token)).ok_or("the token is unknown")?;
+        let found = tokens.get(&hash(token)).ok_or("the token is unknown")?;
+        let known = &found.token;
         if known.revoked.is_some() {
             return Err("the token was revoked".into());
         }
@@ -157,7 +207,32 @@ impl Tokens {
         }
         let role = Role::parse(&known.role).ok_or("the token's role is unknown")?;
         let tenant = known.tenant.clone().unwrap_or_default();
+        found.used.fetch_max(now().0, Relaxed);
         Ok(Caller { token: known.id, name: known.name.clone(), role, tenant })
+    }
+}
+
+/// Writes down now and then when tokens were last used.
+pub async fn note_uses(app: App) {
+    loop {
+        tokio::time::sleep(COARSE).await;
+        write_uses(&app, false).await;
+    }
+}
+
+/// Writes down when tokens were last used.
+pub async fn write_uses(app: &App, all: bool) {
+    let uses = app.tokens.unwritten(all);
+    if uses.is_empty() {
+        return;
+    }
+    let written = app.system.books.change(move |writer| {
+        uses.iter().try_for_each(|(id, at)| writer.store().token_used(*id, *at))
+    });
+    match written.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::error!(%error, "the use of tokens is not noted"),
+        Err(error) => tracing::warn!(%error, "the use of tokens is not noted"),
     }
 }
 

@@ -13,8 +13,8 @@ use axum::extract::State as Shared;
 use axum::http::{HeaderMap, StatusCode};
 use crater_engine::{Job, State};
 use crater_model::event::Entry;
-use crater_model::{Digest, JobChanges, JobState, JobUid, TenantPath, Time};
-use crater_server::now;
+use crater_model::{Digest, JobChanges, JobSpec, JobState, JobUid, TenantPath, Time};
+use crater_server::{System, now};
 use crater_store::{Filter, Page, Submission};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -28,9 +28,9 @@ pub fn job_uid(text: &str) -> Result<JobUid, Problem> {
 }
 
 /// Why a job waits, or how it ended.
-pub fn reason(app: &App, job: &Job) -> String {
+pub fn reason(system: &System, job: &Job) -> String {
     if job.state == JobState::Pending {
-        let board = app.system.books.board();
+        let board = system.books.board();
         return board
             .reasons(job.uid)
             .map_or_else(|| "not decided on yet".to_owned(), |reasons| reasons.to_string());
@@ -68,6 +68,7 @@ pub async fn submit(
     let bytes = serde_json::to_vec(&body).unwrap_or_default();
     let body_hash = Digest(*blake3::hash(&bytes).as_bytes());
     let scope = caller.token.to_string();
+    let asked = body.priority.is_some();
     let done = app
         .system
         .books
@@ -81,19 +82,37 @@ pub async fn submit(
                         "this Idempotency-Key came with another body before",
                     ));
                 }
-                return Ok((known.job, false));
+                return Ok((known.job, false, None));
             }
+            let mut spec = spec;
+            let lowered = if asked { None } else { lower(writer.state(), &mut spec) };
             let job = writer.ledger.submit(at, spec)?;
             if let Some(key) = &key {
                 let submission = Submission { job, request: body_hash };
                 writer.store().remember(&scope, key, submission, at)?;
             }
-            Ok((job, true))
+            Ok((job, true, lowered))
         })
         .await?;
-    let (job, new) = done?;
+    let (job, new, lowered) = done?;
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
-    Ok((status, Json(find(&app, &caller, job).await?)))
+    let mut found = find(&app, &caller, job).await?;
+    found.notes.extend(lowered);
+    Ok((status, Json(found)))
+}
+
+/// Lowers a priority that nobody asked for to the tenant's ceiling, and says so.
+fn lower(state: &State, spec: &mut JobSpec) -> Option<String> {
+    let (tenant, ceiling) = state.quotas().ceiling(&spec.tenant)?;
+    if spec.priority <= ceiling {
+        return None;
+    }
+    let note = format!(
+        "priority is {} instead of {}, since that is the ceiling of {tenant}",
+        ceiling.0, spec.priority.0
+    );
+    spec.priority = ceiling;
+    Some(note)
 }
 
 /// Where jobs belong that do not say it: the caller's tenant, for a token that
@@ -106,14 +125,14 @@ fn own(caller: &Caller) -> Result<TenantPath, Problem> {
 }
 
 /// A job in the books or the history, if the caller may see it.
-async fn find(app: &App, caller: &Caller, uid: JobUid) -> Result<JobView, Problem> {
+pub async fn find(app: &App, caller: &Caller, uid: JobUid) -> Result<JobView, Problem> {
     let view = app.system.books.view();
     let unknown = || Problem::unknown("job", &uid.to_string());
     if let Some(job) = view.state.job(uid).filter(|job| !job.state.ended()) {
         if !caller.sees(job.spec.tenant.as_str()) {
             return Err(unknown());
         }
-        return Ok(JobView::of(&view.state, job, reason(app, job)));
+        return Ok(JobView::of(&view.state, job, reason(&app.system, job)));
     }
     let row = app.look(move |reader| reader.job(uid)).await?;
     let row = row.filter(|row| caller.sees(row.spec.tenant.as_str())).ok_or_else(unknown)?;
@@ -213,7 +232,9 @@ pub async fn list(
         .rows
         .iter()
         .map(|row| match view.state.job(row.uid) {
-            Some(job) if !job.state.ended() => JobView::of(&view.state, job, reason(&app, job)),
+            Some(job) if !job.state.ended() => {
+                JobView::of(&view.state, job, reason(&app.system, job))
+            }
             _ => of_row(row),
         })
         .collect();

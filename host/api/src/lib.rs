@@ -11,18 +11,25 @@
 mod amount;
 mod app;
 pub mod auth;
+pub mod backup;
 pub mod cluster;
 mod extract;
+mod hub;
 pub mod jobs;
 mod live;
+pub mod logs;
 mod metrics;
 mod problem;
 pub mod queues;
 pub mod quotas;
+mod requests;
+pub mod samples;
 mod serve;
 pub mod status;
 pub mod tokens;
 mod types;
+pub mod usage;
+pub mod webhooks;
 
 pub use amount::Amount;
 pub use app::App;

@@ -1,152 +1,165 @@
 //! Figures for Prometheus.
 
 use crate::app::App;
+use crate::auth::Caller;
 use axum::extract::State as Shared;
-use axum::http::header;
-use axum::response::IntoResponse;
-use std::fmt::Write;
+use axum::http::{HeaderMap, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use crater_engine::State;
+use crater_model::Resource;
+use crater_server::metrics::Labels;
+use prometheus_client::encoding::prometheus_text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::Registry;
+use std::sync::atomic::AtomicU64;
 
-/// A label's value as the text format wants it.
-fn quoted(text: &str) -> String {
-    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+const MIB: f64 = 1_048_576.0;
+
+type Gauges<const N: usize> = Family<Labels<N>, Gauge<f64, AtomicU64>>;
+
+/// The text format that every Prometheus reads.
+const FORMAT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// All figures. Without a token they say nothing of single tenants; with one
+/// the quotas are there that it may see.
+pub async fn metrics(Shared(app): Shared<App>, headers: HeaderMap) -> Response {
+    let caller = match headers.get(header::AUTHORIZATION) {
+        None => None,
+        Some(given) => match crate::auth::caller(&app, Some(given)) {
+            Ok(caller) => Some(caller),
+            Err(problem) => return problem.into_response(),
+        },
+    };
+    let mut page = String::new();
+    let written = encode(&mut page, app.system.metrics.registry())
+        .and_then(|()| encode(&mut page, &now(&app, caller.as_ref())));
+    match written {
+        Ok(()) => ([(header::CONTENT_TYPE, FORMAT)], page).into_response(),
+        Err(error) => {
+            tracing::error!(%error, "metrics cannot be written");
+            StatusCode::INTERNAL_SERVER_ERROR.into_response()
+        }
+    }
 }
 
-struct Page(String);
-
-impl Page {
-    fn family(&mut self, name: &str, kind: &str, help: &str) {
-        // Writing to a text cannot fail.
-        let _ = write!(self.0, "# HELP {name} {help}\n# TYPE {name} {kind}\n");
-    }
-
-    fn sample(&mut self, name: &str, labels: &[(&str, &str)], value: f64) {
-        let labels: Vec<String> =
-            labels.iter().map(|(name, value)| format!("{name}=\"{}\"", quoted(value))).collect();
-        let labels =
-            if labels.is_empty() { String::new() } else { format!("{{{}}}", labels.join(",")) };
-        let _ = writeln!(self.0, "{name}{labels} {value}");
-    }
-}
-
-/// All figures. Needs no token: it says nothing of single jobs or tenants.
-pub async fn metrics(Shared(app): Shared<App>) -> impl IntoResponse {
+/// How things are at this moment.
+fn now(app: &App, caller: Option<&Caller>) -> Registry {
     let books = app.system.books.view();
     let state = &books.state;
+    let mut registry = Registry::with_prefix("crater");
+    let build = gauges(&mut registry, "build_info", "The version that runs");
+    set(&build, &[("version", env!("CARGO_PKG_VERSION").to_owned())], 1.0);
+    let entries = Counter::<u64>::default();
+    entries.inc_by(state.seq);
+    registry.register("journal_entries", "Entries of the journal so far", entries);
+    capacity(&mut registry, state);
+    queues(&mut registry, app, state);
+    policies(&mut registry, app);
+    if let Some(caller) = caller {
+        quotas(&mut registry, state, caller);
+    }
+    registry
+}
+
+fn gauges<const N: usize>(registry: &mut Registry, name: &str, help: &str) -> Gauges<N> {
+    let family = Gauges::<N>::default();
+    registry.register(name, help, family.clone());
+    family
+}
+
+fn set<const N: usize>(family: &Gauges<N>, labels: &Labels<N>, value: f64) {
+    family.get_or_create(labels).set(value);
+}
+
+/// What there is and what of it is promised, by resource, in base units.
+fn capacity(registry: &mut Registry, state: &State) {
     let sums = crate::cluster::sums(state);
-    let mut page = Page(String::new());
-    page.family("crater_build_info", "gauge", "The version that runs.");
-    page.sample("crater_build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
-    page.family("crater_journal_entries", "counter", "Entries of the journal so far.");
-    page.sample("crater_journal_entries", &[], state.seq as f64);
-    for (name, help, value) in [
-        ("crater_nodes", "Nodes.", sums.nodes as f64),
-        ("crater_gpu_capacity_cards", "GPU cards.", sums.gpu_milli as f64 / 1000.0),
-        ("crater_gpu_allocated_cards", "GPU cards promised.", sums.gpu_used_milli as f64 / 1000.0),
-        (
-            "crater_gpu_memory_capacity_bytes",
-            "Memory of all cards.",
-            sums.gpu_memory_mib as f64 * 1_048_576.0,
-        ),
-        (
-            "crater_gpu_memory_allocated_bytes",
-            "Memory of cards promised.",
-            sums.gpu_memory_used_mib as f64 * 1_048_576.0,
-        ),
-        ("crater_cpu_capacity_cores", "Cores.", sums.cpu_milli as f64 / 1000.0),
-        ("crater_cpu_allocated_cores", "Cores promised.", sums.cpu_used_milli as f64 / 1000.0),
-        (
-            "crater_memory_capacity_bytes",
-            "Memory of all nodes.",
-            sums.memory_mib as f64 * 1_048_576.0,
-        ),
-        (
-            "crater_memory_allocated_bytes",
-            "Memory promised.",
-            sums.memory_used_mib as f64 * 1_048_576.0,
-        ),
+    let all = gauges(registry, "capacity", "What all nodes have, by resource and unit");
+    let used = gauges(registry, "allocated", "What of it is promised, by resource and unit");
+    let milli = |n: u64| n as f64 / 1000.0;
+    let mib = |n: u64| n as f64 * MIB;
+    let rate = |n: u64| n as f64 * 1e6;
+    for (resource, unit, has, promised) in [
+        ("gpu", "cards", milli(sums.gpu_milli), milli(sums.gpu_used_milli)),
+        ("gpu-memory", "bytes", mib(sums.gpu_memory_mib), mib(sums.gpu_memory_used_mib)),
+        ("cpu", "cores", milli(sums.cpu_milli), milli(sums.cpu_used_milli)),
+        ("memory", "bytes", mib(sums.memory_mib), mib(sums.memory_used_mib)),
+        ("disk", "bytes-per-second", rate(sums.disk_mbps), rate(sums.disk_used_mbps)),
     ] {
-        page.family(name, "gauge", help);
-        page.sample(name, &[], value);
+        let labels = || [("resource", resource.to_owned()), ("unit", unit.to_owned())];
+        set(&all, &labels(), has);
+        set(&used, &labels(), promised);
     }
-    page.family("crater_pending_jobs", "gauge", "Jobs that wait, by queue.");
+    let nodes = gauges(registry, "nodes", "Nodes");
+    set(&nodes, &[("status", "ready".into())], 0.0);
+    for node in state.nodes() {
+        let status = if node.spec.cordoned { "cordoned" } else { "ready" };
+        nodes.get_or_create(&[("status", status.to_owned())]).inc();
+    }
+}
+
+fn queues(registry: &mut Registry, app: &App, state: &State) {
+    let waiting =
+        gauges(registry, "waiting_jobs", "Jobs that wait, by queue and the commonest reason");
+    for ((queue, reason), n) in app.system.books.board().waiting(state) {
+        set(&waiting, &[("queue", queue.to_string()), ("reason", reason)], n as f64);
+    }
+    let active = gauges(registry, "active_jobs", "Jobs that hold something, by queue");
     for queue in state.queues().values() {
-        page.sample(
-            "crater_pending_jobs",
-            &[("queue", &queue.spec.name)],
-            queue.waiting.len() as f64,
-        );
+        let labels = [("queue", queue.spec.name.to_string())];
+        set(&active, &labels, queue.running.len() as f64);
     }
-    page.family("crater_active_jobs", "gauge", "Jobs that hold something, by queue.");
-    for queue in state.queues().values() {
-        page.sample(
-            "crater_active_jobs",
-            &[("queue", &queue.spec.name)],
-            queue.running.len() as f64,
-        );
-    }
-    let tallies = app.system.deciders.tallies();
-    for (name, help, value) in [
-        (
-            "crater_scheduling_rounds_total",
-            "Rounds decided, by queue.",
-            (|t| t.rounds as f64) as fn(&crater_server::deciders::Tally) -> f64,
-        ),
-        ("crater_scheduled_jobs_total", "Jobs placed, by queue.", |t| t.placed as f64),
-        (
-            "crater_stale_placements_total",
-            "Placements that no longer fitted when committed, by queue.",
-            |t| t.stale as f64,
-        ),
-        ("crater_scheduling_seconds_total", "Seconds spent deciding, by queue.", |t| t.seconds),
-    ] {
-        page.family(name, "counter", help);
-        for (queue, tally) in &tallies {
-            page.sample(name, &[("queue", queue)], value(tally));
+}
+
+fn policies(registry: &mut Registry, app: &App) {
+    let info = gauges(registry, "policy_info", "The policy that is live, by queue");
+    let swaps: Family<Labels<2>, Counter> = Family::default();
+    registry.register(
+        "policy_replacements",
+        "Replacements of policies, by queue and result: live, refused",
+        swaps.clone(),
+    );
+    for (queue, _, status) in app.system.policies.status() {
+        for (result, n) in [("live", status.swaps), ("refused", status.refusals)] {
+            let labels = [("queue", queue.to_string()), ("result", result.to_owned())];
+            swaps.get_or_create(&labels).inc_by(n);
         }
-    }
-    let policies = app.system.policies.status();
-    page.family("crater_policy_info", "gauge", "The policy that is live, by queue.");
-    for (queue, _, status) in &policies {
         if let Some((live, _)) = &status.live {
             let manifest = live.policy.manifest();
-            let digest = live.policy.digest().short();
             let labels = [
-                ("queue", &**queue),
-                ("policy", &manifest.name),
-                ("version", &manifest.version),
-                ("digest", &digest),
+                ("queue", queue.to_string()),
+                ("policy", manifest.name.clone()),
+                ("version", manifest.version.clone()),
+                ("digest", live.policy.digest().short()),
             ];
-            page.sample("crater_policy_info", &labels, 1.0);
+            set(&info, &labels, 1.0);
         }
     }
-    page.family(
-        "crater_policy_faults_total",
-        "counter",
-        "Calls of the live policy that failed, by queue and cause.",
-    );
-    for (queue, _, status) in &policies {
-        let Some((_, counters)) = &status.live else { continue };
-        for (cause, n) in [
-            ("trap", counters.traps),
-            ("deadline", counters.deadlines),
-            ("memory", counters.memory),
-            ("bad-answer", counters.bad_answers),
-            ("unavailable", counters.unavailable),
-        ] {
-            page.sample(
-                "crater_policy_faults_total",
-                &[("queue", queue), ("cause", cause)],
-                n as f64,
-            );
+}
+
+/// Quotas that the caller may see, in base units.
+fn quotas(registry: &mut Registry, state: &State, caller: &Caller) {
+    let used = gauges(registry, "quota_used", "What a tenant holds, by resource, in base units");
+    let hard = gauges(registry, "quota_hard", "What a tenant may always hold, by resource");
+    for level in state.quotas().levels() {
+        if !caller.sees(&level.path) {
+            continue;
+        }
+        for resource in Resource::COMMON {
+            let base = |n: u64| match resource {
+                Resource::Gpu | Resource::Cpu | Resource::Model(_) => n as f64 / 1000.0,
+                Resource::GpuMemory | Resource::Memory => n as f64 * MIB,
+                Resource::Disk => n as f64 * 1e6,
+            };
+            let labels =
+                || [("tenant", level.path.to_string()), ("resource", resource.to_string())];
+            set(&used, &labels(), base(level.used.get(&resource)));
+            let limit = level.spec.as_ref().and_then(|spec| spec.hard.get(&resource));
+            if let Some(limit) = limit {
+                set(&hard, &labels(), base(limit));
+            }
         }
     }
-    page.family(
-        "crater_policy_refusals_total",
-        "counter",
-        "Replacements that were refused, by queue.",
-    );
-    for (queue, _, status) in &policies {
-        page.sample("crater_policy_refusals_total", &[("queue", queue)], status.refusals as f64);
-    }
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], page.0)
 }

@@ -2,9 +2,13 @@
 
 use crate::app::App;
 use crate::problem::Problem;
-use crate::{cluster, jobs, live, metrics, queues, quotas, status, tokens};
+use crate::{
+    auth, backup, cluster, jobs, live, logs, metrics, queues, quotas, requests, samples, status,
+    tokens, usage, webhooks,
+};
 use axum::extract::DefaultBodyLimit;
 use axum::http::{StatusCode, header};
+use axum::middleware;
 use axum::response::{IntoResponse, Redirect};
 use axum::routing::get;
 use axum::{Json, Router};
@@ -55,6 +59,13 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tokens::list, tokens::create))
         .routes(routes!(tokens::revoke))
         .routes(routes!(live::events))
+        .routes(routes!(logs::logs))
+        .routes(routes!(samples::job))
+        .routes(routes!(samples::cluster))
+        .routes(routes!(usage::list))
+        .routes(routes!(webhooks::list))
+        .routes(routes!(backup::backup))
+        .routes(routes!(backup::restore, backup::forget))
         .routes(routes!(status::server))
 }
 
@@ -88,6 +99,7 @@ pub fn router(app: App) -> Router {
             )
         })
         .layer(DefaultBodyLimit::max(BODY))
+        .layer(middleware::from_fn_with_state(app.clone(), requests::follow))
         .with_state(app)
 }
 
@@ -142,7 +154,8 @@ pub async fn serve(
         stop.await;
         stopping.graceful_shutdown(Some(std::time::Duration::from_secs(5)));
     });
-    let service = router(app).into_make_service();
+    let service = router(app.clone()).into_make_service();
+    let noting = tokio::spawn(auth::note_uses(app.clone()));
     listening(local);
     let served = match tls {
         None => {
@@ -159,5 +172,7 @@ pub async fn serve(
             server.handle(handle).serve(service).await
         }
     };
+    noting.abort();
+    auth::write_uses(&app, true).await;
     served.map_err(|e| ServeError::Socket(address, e))
 }

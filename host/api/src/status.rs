@@ -23,6 +23,9 @@ pub struct ServerView {
     /// Why the last reload was refused; what was before it holds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reload_refused: Option<String>,
+    /// A backup takes the store's place at the next start.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub restore_waits: bool,
 }
 
 /// The server and the caller.
@@ -36,5 +39,6 @@ pub async fn server(Shared(app): Shared<App>, caller: Caller) -> Json<ServerView
         tenant: caller.tenant.as_str().to_owned(),
         reloaded: reload.applied.map(crate::types::rfc3339),
         reload_refused: reload.refused.filter(|_| admin),
+        restore_waits: admin && crater_store::staged(app.system.data()),
     })
 }

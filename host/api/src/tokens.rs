@@ -35,9 +35,12 @@ pub struct TokenView {
     /// When it was taken back.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revoked: Option<String>,
+    /// When it was last used, to about a minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_used: Option<String>,
 }
 
-fn view(token: &crater_store::Token) -> TokenView {
+fn view(app: &App, token: &crater_store::Token) -> TokenView {
     TokenView {
         id: token.id,
         name: token.name.clone(),
@@ -46,6 +49,7 @@ fn view(token: &crater_store::Token) -> TokenView {
         created: rfc3339(token.created),
         expires: token.expires.map(rfc3339),
         revoked: token.revoked.map(rfc3339),
+        last_used: app.tokens.last_used(token).map(rfc3339),
     }
 }
 
@@ -151,7 +155,7 @@ pub async fn list(
                 .is_some_and(|tenant| caller.role >= Role::Manager && caller.sees(tenant.as_str()))
             || token.id == caller.token
     };
-    Ok(Json(all.iter().filter(mine).map(view).collect()))
+    Ok(Json(all.iter().filter(mine).map(|token| view(&app, token)).collect()))
 }
 
 /// Takes a token back.

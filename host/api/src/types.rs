@@ -31,7 +31,8 @@ pub struct Submit {
     /// inference, training or offline; the queue's without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// low, medium, high or 0 to 1000.
+    /// low, medium, high or 0 to 1000. Without it medium, or the tenant's
+    /// ceiling where that is lower; one above the ceiling is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority: Option<Amount>,
     /// Cards: 0.5 is half of one, 4 are four distinct ones.
@@ -268,6 +269,9 @@ pub struct JobView {
     pub preemptions: u32,
     /// Why it waits or how it ended.
     pub reason: String,
+    /// What a submitter should know, such as a priority that was lowered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// Everything, where one job is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<JobDetail>,
@@ -351,11 +355,7 @@ pub struct EventView {
     pub event: serde_json::Value,
 }
 
-/// A moment as RFC 3339 in UTC.
-pub fn rfc3339(at: crater_model::Time) -> String {
-    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
-    jiff::Timestamp::from_millisecond(millis).map_or_else(|_| at.0.to_string(), |t| t.to_string())
-}
+pub use crater_server::rfc3339;
 
 impl JobView {
     /// Of a job in the books.
@@ -394,6 +394,7 @@ impl JobView {
             attempts: job.attempts,
             preemptions: job.preemptions,
             reason,
+            notes: vec![],
             detail: None,
         }
     }
@@ -436,6 +437,7 @@ pub fn of_row(row: &JobRow) -> JobView {
         attempts: row.attempts,
         preemptions: row.preemptions,
         reason: row.reason.to_string(),
+        notes: vec![],
         detail: None,
     }
 }

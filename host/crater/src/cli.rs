@@ -41,6 +41,14 @@ pub enum Command {
     Node(client::Of<client::NodeCommand>),
     /// Access tokens
     Token(client::Of<client::TokenCommand>),
+    /// Who is told when jobs start, are preempted and end
+    Webhook(client::Of<client::WebhookCommand>),
+    /// Copy everything that a running server keeps into a file
+    #[command(after_help = "Example:\n  crater backup crater-2026-12-01.db")]
+    Backup(client::Backup),
+    /// Put a backup in the place of what a server keeps, at its next start
+    #[command(after_help = RESTORE_HELP)]
+    Restore(client::Restore),
     /// The server and token that commands use
     #[command(subcommand)]
     Config(client::ConfigCommand),
@@ -102,6 +110,11 @@ pub enum Simulate {
     )]
     Scenario(Scenario),
 }
+
+const RESTORE_HELP: &str = "Examples:
+  crater restore crater-2026-12-01.db                  the running server takes it at its next start
+  crater restore --discard                             not after all
+  crater restore crater-2026-12-01.db --data ./data    into a new folder, without a server";
 
 const DEMO_HELP: &str = "Examples:
   crater simulate demo

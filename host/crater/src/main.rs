@@ -12,6 +12,7 @@ mod policy;
 mod progress;
 mod serve;
 mod simulate;
+mod telemetry;
 
 use clap::Parser;
 use std::process::ExitCode;

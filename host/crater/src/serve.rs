@@ -24,6 +24,9 @@ pub struct Embedded {
     /// Address and port, instead of the configuration's
     #[arg(long, value_name = "ADDR:PORT")]
     pub listen: Option<String>,
+    /// How the log is written; `CRATER_LOG` says how much of it
+    #[arg(long, value_enum, default_value_t = crate::telemetry::LogFormat::Text)]
+    pub log_format: crate::telemetry::LogFormat,
     /// Print the configuration file's JSON Schema, for editors, and end
     #[arg(long)]
     pub print_schema: bool,
@@ -58,13 +61,8 @@ pub fn run(args: &Embedded) -> anyhow::Result<()> {
             .with_context(|| format!("{}", parent.display()))
             .map_err(input)?;
     }
-    tracing_subscriber::fmt()
-        .with_env_filter(
-            tracing_subscriber::EnvFilter::try_from_env("CRATER_LOG")
-                .unwrap_or_else(|_| "info".into()),
-        )
-        .with_writer(std::io::stderr)
-        .init();
+    // Ends after the system: what it says last is sent, too.
+    let _telemetry = crate::telemetry::start(args.log_format).map_err(input)?;
     let runtime = match Runtime::builder().cache(data.join("policies")).build() {
         Ok(runtime) => runtime,
         Err(error) => {

@@ -1,114 +1,13 @@
 //! The client against a server, both as people start them.
 #![allow(missing_docs)]
 
+mod common;
+
+use common::{Server, clean, text, words};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
-
-/// A server with a folder of its own, ended with the value.
-struct Server {
-    child: Child,
-    address: String,
-    folder: tempfile::TempDir,
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The binary in a home of its own, with nothing of the caller's.
-fn clean(command: &mut Command, home: &Path) {
-    let binary = Path::new(env!("CARGO_BIN_EXE_crater")).parent().unwrap();
-    let path = format!("{}:{}", binary.display(), std::env::var("PATH").unwrap());
-    for (name, value) in [
-        ("HOME", "home"),
-        ("XDG_CONFIG_HOME", "config"),
-        ("XDG_STATE_HOME", "state"),
-        ("XDG_CACHE_HOME", "cache"),
-    ] {
-        command.env(name, home.join(value));
-    }
-    for name in ["CRATER_SERVER", "CRATER_TOKEN", "CRATER_CA"] {
-        command.env_remove(name);
-    }
-    command.env("PATH", path);
-}
-
-fn text(bytes: &[u8]) -> String {
-    String::from_utf8(bytes.to_vec()).unwrap()
-}
-
-/// Words of each line, so that columns may be as wide as they like.
-fn words(text: &str) -> Vec<String> {
-    text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
-}
-
-impl Server {
-    fn start(config: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("crater.yaml");
-        std::fs::write(&file, config).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_crater"));
-        clean(&mut command, folder.path());
-        command
-            .args(["serve", "--listen", "127.0.0.1:0", "--data"])
-            .arg(folder.path().join("data"));
-        command.arg("--config").arg(&file);
-        let mut child = command.stderr(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
-        let mut said = String::new();
-        let address = loop {
-            let Some(Ok(line)) = lines.next() else { panic!("the server does not start:\n{said}") };
-            if let Some(rest) = line.strip_prefix("crater: listening on ") {
-                break rest.split_whitespace().next().unwrap().to_owned();
-            }
-            said += &(line + "\n");
-        };
-        // Read on, or the server would wait for room in the pipe.
-        std::thread::spawn(move || lines.map_while(Result::ok).for_each(drop));
-        Self { child, address, folder }
-    }
-
-    fn admin(&self) -> String {
-        let token = std::fs::read_to_string(self.folder.path().join("data/admin-token")).unwrap();
-        token.trim().to_owned()
-    }
-
-    fn shell(&self, token: &str, script: &str) -> Command {
-        let mut command = Command::new("sh");
-        clean(&mut command, self.folder.path());
-        command.args(["-c", script]).env("CRATER_SERVER", &self.address).env("CRATER_TOKEN", token);
-        command
-    }
-
-    /// Runs lines as a person types them; gives out what they print.
-    fn run(&self, token: &str, script: &str) -> String {
-        let output = self.shell(token, script).output().unwrap();
-        assert!(output.status.success(), "{script}: {}", text(&output.stderr));
-        text(&output.stdout)
-    }
-
-    /// Runs what fails: exit code and the one line of why.
-    fn fails(&self, token: &str, script: &str) -> (i32, String) {
-        let output = self.shell(token, script).output().unwrap();
-        let error = text(&output.stderr);
-        assert!(!output.status.success(), "{script}: {}", text(&output.stdout));
-        assert_eq!(error.lines().count(), 1, "{script}: one line: {error}");
-        assert!(error.starts_with("crater: "), "{script}: {error}");
-        (output.status.code().unwrap(), error)
-    }
-
-    fn token(&self, role: &str) -> String {
-        let script = format!(
-            "crater token create --name {role} --role {role} --tenant team-nlp --expires 1h"
-        );
-        self.run(&self.admin(), &script).trim().to_owned()
-    }
-}
 
 /// Jobs that run until somebody ends them.
 const LONG: &str = "cluster: {run: 1d}";
@@ -205,7 +104,10 @@ fn the_published_commands_work_as_they_are_written() {
     let all = server.run(&member, "crater cluster metrics");
     assert!(words(&all).iter().any(|line| line.starts_with("gpu 4.5 64 7.0%")), "{all}");
     let disk = words(&server.run(&member, "crater cluster metrics --metric disk-io"));
-    assert!(disk.len() == 2 && disk[1].starts_with("disk-io "), "{disk:?}");
+    assert!(
+        disk[0] == "METRIC PROMISED TOTAL PERCENT" && disk[1].starts_with("disk-io "),
+        "{disk:?}"
+    );
 
     let (code, error) = server.fails(&member, "crater job evict job-001 --reason quota-exceeded");
     assert!(code == 1 && error.contains("manager"), "{error}");

@@ -5,7 +5,7 @@
 #[allow(dead_code)]
 mod guest;
 
-use guest::{Guest, SUM};
+use guest::{Guest, KEEP, SUM};
 use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -125,4 +125,38 @@ fn a_recompiled_policy_is_live_and_a_broken_one_changes_nothing() {
     assert!(queues.as_array().unwrap().iter().any(|q| q["name"] == "new"));
     server.until("queues/new", |q| q["policy"]["live"]["name"] == "spread");
     assert!(server.get("server")["reload-refused"].is_null());
+}
+
+/// Some milliseconds of computing before it keeps all nodes.
+const SLOW: &str = "
+  (local $out i32) (local $n i32)
+  (loop $burn
+    (local.set $n (i32.add (local.get $n) (i32.const 1)))
+    (br_if $burn (i32.lt_u (local.get $n) (i32.const 8000000))))";
+
+#[test]
+fn a_round_that_is_past_its_budget_is_decided_by_the_fallback() {
+    let folder = tempfile::tempdir().unwrap();
+    let keep = KEEP.replacen("(local $out i32)", SLOW, 1);
+    let slow = Guest::default().with("filter", &keep).with("score", SUM);
+    std::fs::write(folder.path().join("own.wasm"), slow.named("slow", "1").build()).unwrap();
+    let config = CONFIG.replace("policy: ./own.wasm", "policy: ./own.wasm, round-budget: 1");
+    std::fs::write(folder.path().join("crater.yaml"), config).unwrap();
+    let server = Server::start(folder.path());
+    let job = r#"{"name":"a","tenant":"t","queue":"own","cpu":1,"memory":"1Gi"}"#;
+    ureq::post(format!("{}/api/v1/jobs", server.url))
+        .header("authorization", format!("Bearer {}", server.token))
+        .send(job)
+        .unwrap();
+    let (job, _) = server.until("jobs/1", |job| job["detail"]["decision"].is_object());
+    let decision = &job["detail"]["decision"];
+    assert_eq!(decision["by"], "fallback", "{decision}");
+    assert!(decision["fault"].as_str().unwrap().contains("of this round"), "{decision}");
+    let mut page = ureq::get(format!("{}/metrics", server.url)).call().unwrap();
+    let page = page.body_mut().read_to_string().unwrap();
+    let counted = page.lines().any(|line| {
+        line.starts_with("crater_policy_faults_total{queue=\"own\"")
+            && line.contains("cause=\"unavailable\"} ")
+    });
+    assert!(counted, "{page}");
 }

@@ -5,15 +5,17 @@
 //! books and only then answers. Nothing is acknowledged or executed that is
 //! not on the disk, and a commit costs the same for one command as for many.
 
+use crate::chronicle::Chronicle;
+use crate::metrics::Metrics;
 use crate::view::{Board, View};
 use arc_swap::ArcSwap;
 use crater_engine::ledger::JournalError;
 use crater_engine::{Journal, Ledger, State};
 use crater_model::event::Entry;
 use crater_model::{JobUid, Time};
-use crater_store::Store;
+use crater_store::{Store, StoreError};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, mpsc as std_mpsc};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thiserror::Error;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -38,6 +40,7 @@ pub enum Unavailable {
 #[derive(Debug)]
 pub struct Noted {
     store: Store,
+    chronicle: Chronicle,
     batch: Vec<Entry>,
 }
 
@@ -50,6 +53,18 @@ impl Journal for Noted {
 
     fn applied(&mut self, state: &State, entry: &Entry, jobs: &[JobUid]) {
         self.store.applied(state, entry, jobs);
+        if let Err(error) = self.chronicle.note(&mut self.store, state, entry, jobs) {
+            // The store takes nothing more after that: the next sync fails, too.
+            tracing::error!(%error, "the store failed");
+        }
+    }
+}
+
+impl Noted {
+    /// Makes all of it durable.
+    fn sync(&mut self) -> Result<(), StoreError> {
+        self.chronicle.sync(&mut self.store)?;
+        self.store.sync()
     }
 }
 
@@ -70,6 +85,13 @@ impl Writer<'_> {
     /// The books as they stand.
     pub fn state(&self) -> &State {
         self.ledger.state()
+    }
+
+    /// Counts what tenants hold up to now.
+    pub fn mark_usage(&mut self) -> Result<(), StoreError> {
+        let state = self.ledger.state().clone();
+        let Noted { store, chronicle, .. } = self.ledger.journal_mut();
+        chronicle.mark(store, &state, self.now)
     }
 }
 
@@ -107,7 +129,12 @@ pub fn now() -> Time {
 
 impl Books {
     /// Starts the thread on recovered books.
-    pub fn start(store: Store, state: State) -> std::io::Result<Self> {
+    pub fn start(
+        store: Store,
+        state: State,
+        chronicle: Chronicle,
+        metrics: Arc<Metrics>,
+    ) -> std::io::Result<Self> {
         let (commands, waiting) = mpsc::channel(WAITING);
         let view = Arc::new(ArcSwap::from_pointee(View::new(state.clone())));
         let (tell, changed) = watch::channel(state.seq);
@@ -121,8 +148,8 @@ impl Books {
             board: Arc::default(),
         };
         let bell = books.bell.clone();
-        let ledger = Ledger::resume(Noted { store, batch: vec![] }, state);
-        let thread = Thread { ledger, waiting, view, tell, followers, bell };
+        let ledger = Ledger::resume(Noted { store, chronicle, batch: vec![] }, state);
+        let thread = Thread { ledger, waiting, view, tell, followers, bell, metrics };
         std::thread::Builder::new().name("ledger".into()).spawn(move || thread.run())?;
         Ok(books)
     }
@@ -203,6 +230,7 @@ struct Thread {
     tell: watch::Sender<u64>,
     followers: Arc<Mutex<Vec<std_mpsc::Sender<Batch>>>>,
     bell: Arc<Bell>,
+    metrics: Arc<Metrics>,
 }
 
 /// Ends the process if the thread panics: the books in memory may be half
@@ -222,6 +250,7 @@ impl Thread {
     fn run(mut self) {
         let _fatal = Fatal;
         while let Some(first) = self.waiting.blocking_recv() {
+            let begin = Instant::now();
             let mut answers = Vec::new();
             let mut next = Some(first);
             while let Some(command) = next {
@@ -229,11 +258,14 @@ impl Thread {
                 answers.push(command(&mut writer));
                 next = if answers.len() < BATCH { self.waiting.try_recv().ok() } else { None };
             }
-            if let Err(error) = self.ledger.journal_mut().store.sync() {
+            if let Err(error) = self.ledger.journal_mut().sync() {
                 tracing::error!(%error, "the journal cannot be written; the server ends");
                 std::process::exit(74);
             }
+            self.metrics.batch.observe(answers.len() as f64);
+            self.metrics.commit.observe(begin.elapsed().as_secs_f64());
             self.publish();
+            self.ledger.journal_mut().chronicle.published();
             for answer in answers {
                 answer();
             }

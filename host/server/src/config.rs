@@ -2,14 +2,17 @@
 //! and which policy decides each queue.
 
 mod amounts;
+mod hooks;
 
 pub use amounts::Text;
+pub use hooks::Webhook;
 
 use crate::policies::{Source, Wanted};
+use crate::webhooks::Hook;
 use crater_model::parse::{cpu, memory};
 use crater_model::{
-    CardSpec, Fallback, FieldError, Kind, MbPerSec, NodeSpec, PlatformSpec, Priority, QueueSpec,
-    Resource, TenantPath, TenantSpec,
+    CardSpec, Fallback, FieldError, Kind, MbPerSec, NodeSpec, PlatformSpec, Priority, QueueName,
+    QueueSpec, Resource, TenantPath, TenantSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -71,6 +74,25 @@ pub struct Config {
     pub soft_quota_ratio: f64,
     /// How long history, usage and decisions are kept, such as 30d or 12h.
     pub retention: String,
+    /// How what jobs use is measured.
+    pub metrics: Metrics,
+    /// Who is told when jobs start, are preempted and end.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub webhooks: Vec<Webhook>,
+}
+
+/// How what jobs use is measured.
+#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Metrics {
+    /// How often, 1s to 5m.
+    pub interval: String,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self { interval: "15s".into() }
+    }
 }
 
 /// Files for HTTPS, PEM.
@@ -173,6 +195,10 @@ pub struct Queue {
     /// Nothing of it starts.
     #[serde(default)]
     pub paused: bool,
+    /// Milliseconds that its policy may compute in one round of decisions;
+    /// beyond them the fallback decides. Without it only each call is bounded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round_budget: Option<u32>,
 }
 
 fn binpack() -> String {
@@ -235,6 +261,7 @@ impl Default for Config {
             fallback: fallback.into(),
             tenant: None,
             paused: false,
+            round_budget: None,
         };
         Self {
             listen: "127.0.0.1:8470".into(),
@@ -249,6 +276,8 @@ impl Default for Config {
             tenants: vec![],
             soft_quota_ratio: 2.0,
             retention: "30d".into(),
+            metrics: Metrics::default(),
+            webhooks: vec![],
         }
     }
 }
@@ -268,6 +297,12 @@ pub struct Plan {
     pub run: std::time::Duration,
     /// How long history is kept.
     pub retention: std::time::Duration,
+    /// How often what jobs use is measured.
+    pub interval: std::time::Duration,
+    /// Who is told of jobs.
+    pub webhooks: Vec<Hook>,
+    /// How long queues' policies may compute in one round.
+    pub budgets: BTreeMap<QueueName, std::time::Duration>,
 }
 
 impl Config {
@@ -332,7 +367,44 @@ impl Config {
         }
         let soft_quota_ratio_percent = (self.soft_quota_ratio * 100.0).round() as u32;
         let platform = PlatformSpec { soft_quota_ratio_percent, ..PlatformSpec::default() };
-        Ok(Plan { nodes, queues, tenants, platform, run, retention })
+        let interval = self.interval().map_err(refuse("metrics".into()))?;
+        let webhooks = self.hooks(&refuse)?;
+        let budgets = self.queues.iter().filter_map(|queue| {
+            let budget = std::time::Duration::from_millis(queue.round_budget?.into());
+            Some((queue.name.as_str().into(), budget))
+        });
+        let budgets = budgets.collect();
+        Ok(Plan { nodes, queues, tenants, platform, run, retention, interval, webhooks, budgets })
+    }
+
+    /// How often what jobs use is measured.
+    pub fn interval(&self) -> Result<std::time::Duration, FieldError> {
+        let interval = span("interval", &self.metrics.interval)?;
+        if !(1..=300).contains(&interval.as_secs()) {
+            return Err(FieldError::new("interval", &self.metrics.interval, "1s to 5m"));
+        }
+        Ok(interval)
+    }
+
+    fn hooks<E: FnOnce(FieldError) -> ConfigError>(
+        &self,
+        refuse: &dyn Fn(String) -> E,
+    ) -> Result<Vec<Hook>, ConfigError> {
+        let mut hooks: Vec<Hook> = vec![];
+        for (i, webhook) in self.webhooks.iter().enumerate() {
+            let refuse = || refuse(format!("webhooks[{i}]"));
+            let hook = webhook.hook().map_err(refuse())?;
+            if hooks.iter().any(|known| known.url == hook.url) {
+                let expected = "an address that no other webhook has";
+                return Err(refuse()(FieldError::new("url", &hook.url, expected)));
+            }
+            if i >= hooks::MOST {
+                let expected = format!("at most {} webhooks", hooks::MOST);
+                return Err(refuse()(FieldError::new("url", &hook.url, expected)));
+            }
+            hooks.push(hook);
+        }
+        Ok(hooks)
     }
 }
 
@@ -418,6 +490,9 @@ impl Queue {
         spec.priority = self.priority;
         spec.fallback = Fallback::parse("fallback", &self.fallback)?;
         spec.paused = self.paused;
+        if self.round_budget == Some(0) {
+            return Err(FieldError::new("round-budget", "0", "milliseconds, 1 or more"));
+        }
         spec.check()?;
         Ok(spec)
     }
@@ -463,6 +538,9 @@ mod tests {
             ("queues: [{name: q, kind: training}, {name: q, kind: offline}]", "queues[1]: name"),
             ("retention: 30", "retention: \"30\""),
             ("soft-quota-ratio: 0.5", "soft-quota-ratio"),
+            ("metrics: {interval: 10m}", "metrics: interval: \"10m\""),
+            ("webhooks: [{url: ftp://x}]", "webhooks[0]: url: \"ftp://x\""),
+            ("webhooks: [{url: 'http://h/'}, {url: 'http://h/'}]", "webhooks[1]: url"),
             (
                 "cluster: {nodes: [{name: a, cpu: 1, memory: 1Gi}, {name: a, cpu: 1, memory: 1Gi}]}",
                 "no other node",
@@ -485,7 +563,9 @@ mod tests {
     #[test]
     fn the_schema_knows_every_setting() {
         let schema = Config::schema().to_string();
-        for name in ["listen", "soft-quota-ratio", "nvlink", "fallback", "ceiling"] {
+        for name in
+            ["listen", "soft-quota-ratio", "nvlink", "fallback", "ceiling", "webhooks", "interval"]
+        {
             assert!(schema.contains(&format!("\"{name}\"")), "{name}");
         }
     }

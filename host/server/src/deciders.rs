@@ -5,9 +5,11 @@
 //! same books, but no longer than [`COURTESY`].
 
 use crate::books::{Books, Unavailable, now};
+use crate::metrics::Metrics;
 use crate::policies::Policies;
-use crater_engine::{Decider, Plan, Round, State};
-use crater_model::{QueueName, Time};
+use crate::timed::Timed;
+use crater_engine::{Decider, Outcome, Plan, Round, State};
+use crater_model::{Digest, QueueName, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -40,6 +42,7 @@ pub struct Tally {
 pub struct Deciders {
     books: Books,
     policies: Arc<Policies>,
+    metrics: Arc<Metrics>,
     progress: Arc<Progress>,
     queues: Mutex<BTreeSet<QueueName>>,
 }
@@ -53,8 +56,8 @@ struct Progress {
 
 impl Deciders {
     /// Without any thread yet.
-    pub fn new(books: Books, policies: Arc<Policies>) -> Self {
-        Self { books, policies, progress: Arc::default(), queues: Mutex::default() }
+    pub fn new(books: Books, policies: Arc<Policies>, metrics: Arc<Metrics>) -> Self {
+        Self { books, policies, metrics, progress: Arc::default(), queues: Mutex::default() }
     }
 
     /// Makes the threads fit the queues that there are.
@@ -68,8 +71,10 @@ impl Deciders {
                 queue: name.clone(),
                 books: self.books.clone(),
                 policies: self.policies.clone(),
+                metrics: self.metrics.clone(),
                 progress: self.progress.clone(),
                 decider: Decider::default(),
+                timed: None,
             };
             std::thread::Builder::new().name(format!("queue {name}")).spawn(|| thread.run())?;
             queues.insert(name.clone());
@@ -88,8 +93,11 @@ struct Thread {
     queue: QueueName,
     books: Books,
     policies: Arc<Policies>,
+    metrics: Arc<Metrics>,
     progress: Arc<Progress>,
     decider: Decider,
+    /// The policy that decided last, with its clock.
+    timed: Option<(Digest, Arc<Timed>)>,
 }
 
 impl Thread {
@@ -120,15 +128,21 @@ impl Thread {
             again = Instant::now();
             let state = &self.books.view().state;
             let start = Instant::now();
+            let span = tracing::info_span!("round", queue = %self.queue, sequence = state.seq,
+                placed = tracing::field::Empty, stale = tracing::field::Empty);
+            let _entered = span.enter();
             let plan = self.decide(state);
             let seconds = start.elapsed().as_secs_f64();
             wake = plan.wake;
             decided = state.seq;
             self.books.board().note(&plan, state);
+            self.count(&plan);
             let (placed, stale) = match self.commit(plan) {
                 Ok(outcome) => outcome,
                 Err(Unavailable::Stopping | Unavailable::Busy) => return,
             };
+            span.record("placed", placed).record("stale", stale);
+            self.count_round(placed, stale, start.elapsed());
             self.done(decided, Tally { rounds: 1, placed, stale, seconds, last: seconds });
             if placed == 0 {
                 // A queue that finds no room takes at most half of a processor,
@@ -144,7 +158,9 @@ impl Thread {
         // Held for the round: a swap takes place between rounds.
         let held = slot.as_ref().map(|slot| slot.round());
         if let Some(live) = held.as_ref().and_then(|round| round.as_ref()) {
-            policies.insert(self.queue.clone(), live.policy.clone());
+            live.policy.start_round(self.policies.budget(&self.queue));
+            let policy = timed(&mut self.timed, &live.policy, &self.queue, &self.metrics);
+            policies.insert(self.queue.clone(), policy);
         }
         let round = Round {
             limit: ROUND,
@@ -152,6 +168,39 @@ impl Thread {
             ..Round::new(now(), crater_engine::mix(state.seq))
         };
         self.decider.decide(state, &policies, round)
+    }
+
+    /// Counts what was decided, job by job.
+    fn count(&self, plan: &Plan) {
+        let mut counts: BTreeMap<(By, bool), u64> = BTreeMap::new();
+        for record in &plan.records {
+            let placed = matches!(record.outcome, Outcome::Placed(_));
+            *counts.entry((By::of(record), placed)).or_default() += 1;
+        }
+        for ((by, placed), n) in counts {
+            let result = if placed { "scheduled" } else { "unschedulable" };
+            let labels = [
+                ("queue", self.queue.to_string()),
+                ("by", by.0.to_owned()),
+                ("result", result.to_owned()),
+            ];
+            self.metrics.decisions.get_or_create(&labels).inc_by(n);
+        }
+    }
+
+    /// Counts a round that was committed.
+    fn count_round(&self, placed: u64, stale: u64, took: Duration) {
+        let result = match (placed, stale) {
+            (1.., _) => "scheduled",
+            (0, 1..) => "stale",
+            (0, 0) => "unschedulable",
+        };
+        let queue = || ("queue", self.queue.to_string());
+        let labels = [queue(), ("result", result.to_owned())];
+        self.metrics.attempts.get_or_create(&labels).observe(took.as_secs_f64());
+        if stale > 0 {
+            self.metrics.stale.get_or_create(&[queue()]).inc_by(stale);
+        }
     }
 
     /// Commits what was placed: how many jobs, and how many no longer fitted.
@@ -218,5 +267,42 @@ impl Thread {
         }
         drop(seen);
         self.progress.moved.notify_all();
+    }
+}
+
+/// Who decided, as a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct By(&'static str);
+
+impl By {
+    const fn of(record: &crater_engine::Record) -> Self {
+        Self(match record.by {
+            crater_engine::By::Policy => "policy",
+            crater_engine::By::Fallback => "fallback",
+            crater_engine::By::Builtin => "builtin",
+        })
+    }
+}
+
+/// The policy with a clock; another digest gets another one.
+fn timed(
+    known: &mut Option<(Digest, Arc<Timed>)>,
+    policy: &Arc<crater_policy::Configured>,
+    queue: &QueueName,
+    metrics: &Arc<Metrics>,
+) -> Arc<Timed> {
+    let digest = crater_engine::Policy::digest(&**policy);
+    match known {
+        Some((same, timed)) if *same == digest && timed.is(policy) => timed.clone(),
+        _ => {
+            if let Some((before, old)) = known.take()
+                && before != digest
+            {
+                old.retire();
+            }
+            let new = Arc::new(Timed::new(policy.clone(), queue, metrics.clone()));
+            *known = Some((digest, new.clone()));
+            new
+        }
     }
 }

@@ -13,16 +13,28 @@
 #![forbid(unsafe_code)]
 
 pub mod books;
+pub mod chronicle;
+pub mod collector;
 pub mod config;
 pub mod deciders;
 pub mod executor;
+pub mod logs;
+pub mod metrics;
 pub mod policies;
 pub mod system;
+pub mod timed;
 pub mod view;
 mod watch;
+pub mod webhooks;
 
 pub use books::{Books, Unavailable, Writer, now};
 pub use config::{Config, ConfigError};
 pub use policies::{Source, Wanted};
 pub use system::{Options, Reload, StartError, System};
 pub use view::{Decision, View};
+
+/// A moment as RFC 3339 in UTC.
+pub fn rfc3339(at: crater_model::Time) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis).map_or_else(|_| at.0.to_string(), |t| t.to_string())
+}

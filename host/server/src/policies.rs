@@ -9,6 +9,7 @@ use crater_policy::{Candidate, Configured, Limits, Live, Refusal, Runtime, Setti
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
 
 /// Where a queue's policy comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,6 +64,7 @@ pub struct Policies {
     built_ins: BuiltIns,
     places: RwLock<BTreeMap<QueueName, Place>>,
     learner: Mutex<Learner>,
+    budgets: RwLock<BTreeMap<QueueName, Duration>>,
 }
 
 impl Policies {
@@ -74,12 +76,24 @@ impl Policies {
             built_ins,
             places: RwLock::default(),
             learner: Mutex::new(Learner::new(Learner::HALF_LIFE)),
+            budgets: RwLock::default(),
         }
     }
 
     /// The place of a queue's policy.
     pub fn slot(&self, queue: &str) -> Option<Arc<Slot>> {
         self.read().get(queue).map(|place| place.slot.clone())
+    }
+
+    /// How long the policy of each queue may compute in one round; those that
+    /// are not named as long as their calls' deadlines allow.
+    pub fn set_budgets(&self, budgets: BTreeMap<QueueName, Duration>) {
+        *self.budgets.write().unwrap_or_else(PoisonError::into_inner) = budgets;
+    }
+
+    /// How long a queue's policy may compute in one round.
+    pub fn budget(&self, queue: &str) -> Option<Duration> {
+        self.budgets.read().unwrap_or_else(PoisonError::into_inner).get(queue).copied()
     }
 
     /// Counts the versions that went live in a queue; 0 without a policy.

@@ -1,11 +1,15 @@
 //! The whole system: started from a data folder and a configuration, changed
 //! while it runs.
 
-use crate::books::{Books, Unavailable};
+use crate::books::{Books, Unavailable, now};
+use crate::chronicle::{Chronicle, UsageMeter};
 use crate::config::{Config, ConfigError, Plan};
 use crate::deciders::Deciders;
-use crate::executor::simulated::{Pace, Simulated};
+use crate::executor::simulated::{Declared, Pace, Simulated};
+use crate::logs::Logs;
+use crate::metrics::Metrics;
 use crate::policies::{BuiltIns, Policies, Wanted};
+use crate::webhooks::Hooks;
 use crater_engine::Strings;
 use crater_engine::ledger::Refusal;
 use crater_model::{NodeSpec, QueueName};
@@ -57,6 +61,8 @@ pub struct Reload {
 /// How often what is over is forgotten and history trimmed. Nothing waits for
 /// it, so that the thread may sleep.
 const HOUSE: Duration = Duration::from_secs(10);
+/// The usual retention.
+const MONTH: Duration = Duration::from_hours(30 * 24);
 
 /// The running system. Share it by `Arc`.
 pub struct System {
@@ -66,6 +72,12 @@ pub struct System {
     pub policies: Arc<Policies>,
     /// The deciding threads.
     pub deciders: Deciders,
+    /// What is counted and timed.
+    pub metrics: Arc<Metrics>,
+    /// Who is told of jobs.
+    pub hooks: Arc<Hooks>,
+    /// What jobs print.
+    pub logs: Arc<dyn Logs>,
     /// The configuration in force.
     config: RwLock<Config>,
     file: Option<PathBuf>,
@@ -85,18 +97,37 @@ impl System {
         let (store, recovered) = Store::open(&options.data)?;
         let strings = Arc::new(Strings::default());
         let state = recovered.books(strings.clone())?;
-        let books = Books::start(store, state)?;
+        let metrics = Arc::<Metrics>::default();
+        let hooks = Arc::<Hooks>::default();
+        hooks.set(plan.webhooks.clone());
+        let usage = UsageMeter::recover(store.own(), &state, now().max(state.at))?;
+        let chronicle = Chronicle::new(&state, usage, hooks.clone(), metrics.clone());
+        let books = Books::start(store, state, chronicle, metrics.clone())?;
         let policies = Arc::new(Policies::new(options.runtime, strings, options.built_ins));
-        let deciders = Deciders::new(books.clone(), policies.clone());
+        policies.set_budgets(plan.budgets.clone());
+        let deciders = Deciders::new(books.clone(), policies.clone(), metrics.clone());
+        let pace = Pace { run: plan.run, ..Pace::default() };
+        let executor = Simulated::new(pace);
         let system = Arc::new(Self {
             books,
             policies,
             deciders,
+            metrics,
+            hooks,
+            logs: executor.logs(),
             config: RwLock::new(config),
             file,
             data: options.data,
             reload: Mutex::default(),
         });
+        // A store that never counted usage begins here, durably: what is held
+        // from now on counts even if the process ends at once.
+        let seq = system.books.change_blocking(|writer| {
+            let marked = writer.mark_usage();
+            marked.map(|()| writer.state().seq)
+        });
+        let seq = seq.map_err(|error| StartError::Refused(error.to_string()))??;
+        tracing::debug!(seq, "usage is counted from here on");
         system.commit(&plan).map_err(StartError::Refused)?;
         for (queue, wanted) in &plan.queues {
             // One that is broken must not keep the server from starting: its
@@ -106,12 +137,13 @@ impl System {
             });
         }
         system.deciders.follow(&system.books.view().state)?;
-        let pace = Pace { run: plan.run, ..Pace::default() };
         let books = system.books.clone();
         std::thread::Builder::new()
             .name("executor".into())
-            .spawn(move || crate::executor::run(&books, Simulated::new(pace)))?;
-        Self::keep_house(&system, plan.retention)?;
+            .spawn(move || crate::executor::run(&books, executor))?;
+        crate::collector::start(&system, Arc::new(Declared))?;
+        crate::webhooks::start(&system)?;
+        Self::keep_house(&system)?;
         Self::learn(&system)?;
         crate::watch::start(&system)?;
         Ok(system)
@@ -120,6 +152,19 @@ impl System {
     /// The configuration in force.
     pub fn config(&self) -> Config {
         self.config.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// How often what jobs use is measured.
+    pub fn interval(&self) -> Duration {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        // It was checked when it was applied.
+        config.interval().unwrap_or(Duration::from_secs(15))
+    }
+
+    /// How long history is kept.
+    pub fn retention(&self) -> Duration {
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        crate::config::span("retention", &config.retention).unwrap_or(MONTH)
     }
 
     /// Its file.
@@ -148,7 +193,7 @@ impl System {
         let result = Config::read(file).map_err(|e| e.to_string()).and_then(|new| self.apply(new));
         let mut reload = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
         match &result {
-            Ok(()) => *reload = Reload { applied: Some(crate::books::now()), refused: None },
+            Ok(()) => *reload = Reload { applied: Some(now()), refused: None },
             Err(error) => reload.refused = Some(error.clone()),
         }
         result
@@ -177,6 +222,8 @@ impl System {
             self.set_policy(&queue.name, wanted.as_ref())?;
         }
         self.deciders.follow(&self.books.view().state).map_err(|error| error.to_string())?;
+        self.policies.set_budgets(plan.budgets);
+        self.hooks.set(plan.webhooks);
         *self.config.write().unwrap_or_else(PoisonError::into_inner) = new;
         Ok(())
     }
@@ -253,14 +300,16 @@ impl System {
         })
     }
 
-    /// Snapshots, forgetting what is over, trimming history.
-    fn keep_house(system: &Arc<Self>, retention: Duration) -> std::io::Result<()> {
+    /// Snapshots, forgetting what is over, trimming history, counting usage.
+    fn keep_house(system: &Arc<Self>) -> std::io::Result<()> {
         let system = Arc::downgrade(system);
         std::thread::Builder::new().name("housekeeping".into()).spawn(move || {
             let mut last = 0;
             loop {
                 std::thread::sleep(HOUSE);
                 let Some(system) = system.upgrade() else { return };
+                let retention = system.retention();
+                let urls: Vec<String> = system.hooks.all().iter().map(|h| h.url.clone()).collect();
                 let state = system.books.view().state.clone();
                 let many = state.seq >= last + 20_000;
                 // Packed here: the ledger thread only writes it down.
@@ -283,6 +332,12 @@ impl System {
                     }
                     if let Err(error) = writer.store().trim(now, retention) {
                         tracing::error!(%error, "history was not trimmed");
+                    }
+                    if let Err(error) = writer.mark_usage() {
+                        tracing::error!(%error, "usage was not counted");
+                    }
+                    if let Err(error) = writer.store().trim_outbox(&urls) {
+                        tracing::error!(%error, "the outbox was not trimmed");
                     }
                 });
                 if many {

@@ -1,8 +1,8 @@
 //! What readers see: published books, and why each waiting job waits.
 
 use crater_engine::{Outcome, Plan, Record, State};
-use crater_model::{JobUid, Reasons, Time};
-use std::collections::HashMap;
+use crater_model::{JobUid, QueueName, Reason, Reasons, Time};
+use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 /// Books as they were published.
@@ -54,11 +54,49 @@ impl Board {
         self.0.read().unwrap_or_else(PoisonError::into_inner).get(&job).cloned()
     }
 
+    /// Jobs that wait, by queue and the sort of reason.
+    pub fn waiting(&self, state: &State) -> BTreeMap<(QueueName, String), u64> {
+        let board = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = BTreeMap::new();
+        for (queue, line) in state.queues() {
+            for waiting in line.waiting.iter() {
+                let sort = match board.get(&waiting.job).map(|known| &known.record.outcome) {
+                    Some(Outcome::Waits(reasons)) => sort(reasons),
+                    _ => "undecided".into(),
+                };
+                *counts.entry((queue.clone(), sort)).or_default() += 1;
+            }
+        }
+        counts
+    }
+
     /// Why a job waits, if it was decided that it does.
     pub fn reasons(&self, job: JobUid) -> Option<Arc<Reasons>> {
         match &self.decision(job)?.record.outcome {
             Outcome::Waits(reasons) => Some(reasons.clone()),
             Outcome::Placed(_) => None,
         }
+    }
+}
+
+/// The sort of reason for which a job waits: of those of nodes the commonest.
+fn sort(reasons: &Reasons) -> String {
+    let common = reasons.counts.iter().max_by_key(|(_, nodes)| **nodes);
+    match common {
+        _ if reasons.quota.is_some() => "quota".into(),
+        _ if reasons.impossible() && !reasons.counts.is_empty() => "impossible".into(),
+        Some((reason, _)) => named(reason),
+        None if reasons.job.is_some() => "policy".into(),
+        None => "no-nodes".into(),
+    }
+}
+
+/// A reason's name as it is written: `cards`, `insufficient-cpu` and the like,
+/// without the figures.
+fn named(reason: &Reason) -> String {
+    match serde_json::to_value(reason) {
+        Ok(serde_json::Value::String(name)) => name,
+        Ok(serde_json::Value::Object(map)) => map.keys().next().cloned().unwrap_or_default(),
+        _ => "other".into(),
     }
 }

@@ -161,6 +161,17 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// All entries after one, in order.
+    pub fn entries_after(&self, seq: u64) -> Result<Vec<Entry>, StoreError> {
+        self.read("read the journal", |conn| {
+            conn.prepare_cached("SELECT seq, at, event FROM entries WHERE seq > ?1 ORDER BY seq")?
+                .query_map([int(seq)], crate::recover::entry)?
+                .collect()
+        })
+    }
+}
+
 fn query(filter: &Filter, after: Option<Cursor>, limit: usize) -> (String, Vec<Value>) {
     let mut sql = format!("SELECT {COLUMNS} FROM jobs WHERE 1");
     let mut values = vec![];

@@ -7,7 +7,7 @@ use std::path::Path;
 
 /// SQL that leads from each schema to the next; the first from nothing. A step
 /// that was released never changes. `tests/fixtures` has a store of each.
-const STEPS: &[&str] = &[include_str!("schema/1.sql")];
+const STEPS: &[&str] = &[include_str!("schema/1.sql"), include_str!("schema/2.sql")];
 
 /// `CRTR`, so that tools can tell whose file it is.
 pub const APPLICATION: i64 = 0x4352_5452;

@@ -78,10 +78,13 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a data folder, or makes it, with what its books are made of.
+    /// Opens a data folder, or makes it, with what its books are made of. A
+    /// backup that waits there to be restored takes the database's place first.
     pub fn open(dir: &Path) -> Result<(Self, Recovered), StoreError> {
         private_dir(dir)?;
         let lock = Lock::take(dir)?;
+        crate::backup::sweep(dir)?;
+        crate::backup::swap(dir)?;
         let path = dir.join(FILE);
         private_file(&path)?;
         let mut conn = Connection::open_with_flags(

@@ -2,8 +2,10 @@
 
 use crate::convert::{int, uint};
 use crate::error::StoreError;
+use crate::samples;
 use crate::store::Store;
 use crate::submissions::oldest;
+use crate::usage::DAY_MS;
 use crater_model::Time;
 use rusqlite::{Connection, params};
 use std::time::Duration;
@@ -22,6 +24,8 @@ pub struct Trimmed {
     pub entries: u64,
     /// Clients' keys and tokens that open nothing any more.
     pub keys: u64,
+    /// Samples of what was used.
+    pub samples: u64,
     /// There is more: call again when there is time.
     pub more: bool,
 }
@@ -39,7 +43,12 @@ impl Store {
             let keys = conn.execute("DELETE FROM submissions WHERE at < ?1", [int(oldest(now))])?;
             let tokens =
                 conn.execute("DELETE FROM tokens WHERE revoked < ?1 OR expires < ?1", [cutoff])?;
+            let samples = samples::trim(conn, now, cutoff)?;
+            // A day is kept until all of it is past the retention.
+            let day = cutoff / int(DAY_MS);
+            conn.execute("DELETE FROM usage WHERE day < ?1", [day])?;
             Ok(Trimmed {
+                samples,
                 jobs,
                 entries,
                 keys: (keys + tokens) as u64,

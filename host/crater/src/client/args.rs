@@ -3,8 +3,8 @@
 mod job;
 mod quota;
 
-pub use job::{Evict, For, JobCommand, List, SubmitArgs};
-pub use quota::{QuotaCommand, QuotaGet, QuotaSet, TenantCommand};
+pub use job::{Evict, For, JobCommand, JobMetrics, List, Logs, SubmitArgs};
+pub use quota::{QuotaCommand, QuotaGet, QuotaSet, TenantCommand, Usage};
 
 use clap::builder::NonEmptyStringValueParser as Text;
 use clap::{Args, Subcommand, ValueEnum};
@@ -108,9 +108,9 @@ pub struct Name {
 /// `cluster`.
 #[derive(Debug, Subcommand)]
 pub enum ClusterCommand {
-    /// What is promised of the whole cluster
+    /// What is promised and used of the whole cluster, now and over time
     #[command(
-        after_help = "Examples:\n  crater cluster metrics\n  crater cluster metrics --metric disk-io"
+        after_help = "Examples:\n  crater cluster metrics\n  crater cluster metrics --metric disk-io\n  crater cluster metrics --metric gpu --range 24h -o json"
     )]
     Metrics(Metrics),
     /// List the machines
@@ -123,6 +123,9 @@ pub struct Metrics {
     /// Only this
     #[arg(long, value_enum)]
     pub metric: Option<Metric>,
+    /// How far back, such as 1h or 7d
+    #[arg(long, value_name = "TIME", value_parser = span, default_value = "1h")]
+    pub range: Duration,
 }
 
 /// What a cluster has.
@@ -138,6 +141,57 @@ pub enum Metric {
     Memory,
     /// Disk bandwidth
     DiskIo,
+}
+
+impl Metric {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Gpu, Self::GpuMemory, Self::Cpu, Self::Memory, Self::DiskIo];
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gpu => "gpu",
+            Self::GpuMemory => "gpu-memory",
+            Self::Cpu => "cpu",
+            Self::Memory => "memory",
+            Self::DiskIo => "disk-io",
+        }
+    }
+}
+
+/// `webhook`.
+#[derive(Debug, Subcommand)]
+pub enum WebhookCommand {
+    /// List the webhooks of the configuration, and how deliveries went
+    List,
+}
+
+/// `backup`.
+#[derive(Debug, Args)]
+pub struct Backup {
+    /// For the connection
+    #[command(flatten)]
+    pub common: Common,
+    /// Where the backup is written; it appears once it is whole
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+}
+
+/// `restore`.
+#[derive(Debug, Args)]
+pub struct Restore {
+    /// For the connection
+    #[command(flatten)]
+    pub common: Common,
+    /// A backup
+    #[arg(value_name = "FILE", required_unless_present = "discard")]
+    pub file: Option<PathBuf>,
+    /// Put it into this new or empty data folder instead, without a server
+    #[arg(long, value_name = "DIR", requires = "file")]
+    pub data: Option<PathBuf>,
+    /// Let the backup go that waits for the server's next start
+    #[arg(long, conflicts_with_all = ["file", "data"])]
+    pub discard: bool,
 }
 
 /// `node`.

@@ -1,7 +1,8 @@
 //! `crater cluster` and `crater node`.
 
-use super::args::{ClusterCommand, Metric, NodeCommand, Output};
+use super::args::{ClusterCommand, Metric, Metrics, NodeCommand, Output};
 use super::http::{Api, path};
+use super::job::metrics::{history, text};
 use super::table::Table;
 use super::{print, spell};
 use crater_api::cluster::{ClusterView, NodeChange, NodeView};
@@ -13,7 +14,7 @@ use ureq::http::Method;
 /// Runs `crater cluster`.
 pub fn run(api: &Api, output: Output, command: &ClusterCommand) -> anyhow::Result<()> {
     match command {
-        ClusterCommand::Metrics(which) => metrics(api, output, which.metric),
+        ClusterCommand::Metrics(which) => metrics(api, output, which),
         ClusterCommand::Nodes => nodes(api, output),
     }
 }
@@ -64,7 +65,7 @@ fn figure(metric: Metric, all: &ClusterView) -> Figure {
         text: (spell(used), spell(total)),
     };
     match metric {
-        Metric::Gpu => new("gpu", all.gpu_used_milli, all.gpu_milli, "milli-cards", &cards),
+        Metric::Gpu => new(metric.name(), all.gpu_used_milli, all.gpu_milli, "milli-cards", &cards),
         Metric::GpuMemory => {
             new("gpu-memory", all.gpu_memory_used_mib, all.gpu_memory_mib, "MiB", &spell::roughly)
         }
@@ -76,17 +77,24 @@ fn figure(metric: Metric, all: &ClusterView) -> Figure {
     }
 }
 
-fn metrics(api: &Api, output: Output, only: Option<Metric>) -> anyhow::Result<()> {
-    let all: ClusterView = api.get(&path(&["cluster"]))?;
-    let every = [Metric::Gpu, Metric::GpuMemory, Metric::Cpu, Metric::Memory, Metric::DiskIo];
-    let wanted = every.into_iter().filter(|metric| only.is_none_or(|only| only == *metric));
-    let figures: Vec<Figure> = wanted.map(|metric| figure(metric, &all)).collect();
-    if only.is_none() && matches!(output, Output::Json | Output::Yaml) {
-        return print::answer(output, &all, |_| String::new());
-    }
-    print::answer(output, &figures, |_| {
-        let mut table = Table::new(&["METRIC", "USED", "TOTAL", "PERCENT"]);
-        for figure in &figures {
+/// The cluster now and before.
+#[derive(Debug, Serialize)]
+struct Shown {
+    now: Vec<Figure>,
+    cluster: ClusterView,
+    history: crater_api::samples::MetricsView,
+}
+
+fn metrics(api: &Api, output: Output, which: &Metrics) -> anyhow::Result<()> {
+    let only = which.metric;
+    let cluster: ClusterView = api.get(&path(&["cluster"]))?;
+    let history = history(api, &path(&["cluster", "metrics"]), which)?;
+    let wanted = Metric::ALL.into_iter().filter(|metric| only.is_none_or(|only| only == *metric));
+    let now: Vec<Figure> = wanted.map(|metric| figure(metric, &cluster)).collect();
+    let shown = Shown { now, cluster, history };
+    print::answer(output, &shown, |_| {
+        let mut table = Table::new(&["METRIC", "PROMISED", "TOTAL", "PERCENT"]);
+        for figure in &shown.now {
             let (used, total) = figure.text.clone();
             table.row([
                 figure.metric.into(),
@@ -95,16 +103,16 @@ fn metrics(api: &Api, output: Output, only: Option<Metric>) -> anyhow::Result<()
                 spell::percent(figure.used, figure.total),
             ]);
         }
-        let mut text = table.text(print::colours());
+        let mut all = table.text(print::colours());
         if only.is_none() {
-            let ClusterView { nodes, cards, cards_in_use, running, waiting, .. } = &all;
+            let ClusterView { nodes, cards, cards_in_use, running, waiting, .. } = &shown.cluster;
             let _ = writeln!(
-                text,
+                all,
                 "
 {nodes} nodes, {cards} cards, {cards_in_use} of them in use; {running} jobs run, {waiting} wait"
             );
         }
-        text
+        all + "\n" + &text(&shown.history, only)
     })
 }
 

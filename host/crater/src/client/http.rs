@@ -1,5 +1,9 @@
 //! Requests to the server.
 
+mod stream;
+
+pub use stream::{beyond, broken};
+
 use super::args::Common;
 use super::error::{Refused, Unreachable};
 use super::settings::{Settings, loopback};

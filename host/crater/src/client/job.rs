@@ -4,6 +4,8 @@ mod describe;
 mod end;
 mod event;
 mod list;
+mod logs;
+pub mod metrics;
 mod submit;
 mod wait;
 mod watch;
@@ -44,6 +46,8 @@ pub fn run(api: &Api, output: Output, command: &JobCommand) -> anyhow::Result<()
             let job: JobView = api.post(&path(&["jobs", &old.id, "retry"]), &body)?;
             print::answer(output, &job, |_| submit::said(&job))
         }
+        JobCommand::Metrics(args) => metrics::run(api, output, args),
+        JobCommand::Logs(args) => logs::run(api, args),
         JobCommand::Wait(args) => {
             let job = wait::until(api, &args.id, args.goal, args.timeout)?;
             wait::end(output, &job, args.goal)

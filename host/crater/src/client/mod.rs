@@ -5,8 +5,10 @@
 //! reached.
 
 pub mod args;
+mod backup;
 mod cluster;
 mod config;
+mod curve;
 mod error;
 mod http;
 mod job;
@@ -19,6 +21,8 @@ mod spell;
 mod table;
 mod tenant;
 mod token;
+mod usage;
+mod webhook;
 
 pub use error::Unreachable;
 pub use policy::status as policy_status;
@@ -37,6 +41,9 @@ pub fn run(command: &Command) -> anyhow::Result<()> {
         Command::Tenant(of) => tenant::run(&Api::new(&of.common)?, of.common.output, &of.command),
         Command::Cluster(of) => cluster::run(&Api::new(&of.common)?, of.common.output, &of.command),
         Command::Node(of) => cluster::node(&Api::new(&of.common)?, of.common.output, &of.command),
+        Command::Webhook(of) => webhook::run(&Api::new(&of.common)?, of.common.output, &of.command),
+        Command::Backup(args) => backup::backup(args),
+        Command::Restore(args) => backup::restore(args),
         Command::Token(of) => token::run(&Api::new(&of.common)?, of.common.output, &of.command),
         Command::Config(command) => config::run(command),
         Command::Completion(completion) => completions(completion),

@@ -21,6 +21,7 @@ pub fn run(api: &Api, output: Output, command: &TenantCommand) -> anyhow::Result
             let all: Vec<QuotaView> = api.get(&path(&["tenants"]))?;
             print::answer(output, &all, |_| tree(&all))
         }
+        TenantCommand::Usage(args) => super::usage::run(api, output, args),
         TenantCommand::Create { path } => {
             let made: QuotaChanged =
                 api.change(&Method::PUT, &tenant_path(path), &QuotaChange::default())?;

@@ -45,7 +45,8 @@ pub fn run(api: &Api, output: Output, command: &TokenCommand) -> anyhow::Result<
 }
 
 fn list(tokens: &[TokenView]) -> String {
-    let mut table = Table::new(&["ID", "NAME", "ROLE", "TENANT", "STATUS", "CREATED", "EXPIRES"]);
+    let mut table =
+        Table::new(&["ID", "NAME", "ROLE", "TENANT", "STATUS", "CREATED", "EXPIRES", "LAST-USED"]);
     for token in tokens {
         let over =
             |at: &String| at.parse().is_ok_and(|at: jiff::Timestamp| at <= jiff::Timestamp::now());
@@ -62,6 +63,7 @@ fn list(tokens: &[TokenView]) -> String {
             status.into(),
             spell::moment(&token.created),
             token.expires.as_deref().map(spell::moment).unwrap_or_default(),
+            token.last_used.as_deref().map(spell::moment).unwrap_or_default(),
         ]);
     }
     table.text(print::colours())

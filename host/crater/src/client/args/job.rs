@@ -32,6 +32,16 @@ pub enum JobCommand {
     Update(Update),
     /// Submit a job again that is over
     Retry(Id),
+    /// Show what a job held and used over time
+    #[command(after_help = "Examples:
+  crater job metrics job-002
+  crater job metrics job-002 --metric gpu-memory --range 1h")]
+    Metrics(JobMetrics),
+    /// Print what a job printed
+    #[command(after_help = "Examples:
+  crater job logs job-002
+  crater job logs job-002 -f")]
+    Logs(Logs),
     /// Wait until a job is over; ends with 0 if it succeeded
     #[command(after_help = "Examples:
   crater job wait job-002 --timeout 2h && echo done
@@ -264,6 +274,34 @@ pub struct Changes {
     /// Disk IO weight, 1 to 10000
     #[arg(long, value_name = "WEIGHT")]
     pub disk_io: Option<u16>,
+}
+
+/// `job metrics`.
+#[derive(Debug, Args)]
+pub struct JobMetrics {
+    /// The job, such as job-002
+    #[arg(value_name = "JOB", value_parser = Text::new())]
+    pub id: String,
+    /// Which, and how far back
+    #[command(flatten)]
+    pub which: super::Metrics,
+}
+
+/// `job logs`.
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// The job, such as job-002
+    #[arg(value_name = "JOB", value_parser = Text::new())]
+    pub id: String,
+    /// Go on until the job is over
+    #[arg(short, long)]
+    pub follow: bool,
+    /// stdout or stderr
+    #[arg(long, value_name = "NAME", default_value = "stdout", value_parser = ["stdout", "stderr"])]
+    pub stream: String,
+    /// From this byte on
+    #[arg(long, value_name = "BYTE", default_value_t = 0, hide_default_value = true)]
+    pub offset: u64,
 }
 
 /// `job wait`.

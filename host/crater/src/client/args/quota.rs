@@ -83,6 +83,11 @@ pub enum TenantCommand {
     List,
     /// Show them as a tree
     Tree,
+    /// Show what tenants held, by day and queue: cards, cores and GiB times seconds
+    #[command(after_help = "Examples:
+  crater tenant usage
+  crater tenant usage --tenant team-nlp --since 30d -o json")]
+    Usage(Usage),
     /// Make a tenant, without limits of its own
     #[command(after_help = "Example:\n  crater tenant create team-nlp/chat")]
     Create {
@@ -90,4 +95,15 @@ pub enum TenantCommand {
         #[arg(value_parser = Text::new())]
         path: String,
     },
+}
+
+/// `tenant usage`.
+#[derive(Debug, Args)]
+pub struct Usage {
+    /// Of this tenant and those below it
+    #[arg(long, value_parser = Text::new())]
+    pub tenant: Option<String>,
+    /// How far back, whole days (UTC)
+    #[arg(long, value_name = "TIME", value_parser = super::span, default_value = "7d")]
+    pub since: std::time::Duration,
 }

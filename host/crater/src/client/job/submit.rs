@@ -27,6 +27,7 @@ pub fn run(api: &Api, output: Output, args: &SubmitArgs) -> anyhow::Result<()> {
             "when it is preempted it gets a signal; what it has not saved by then it does again",
         );
     }
+    job.notes.iter().for_each(|note| print::note(note));
     if !args.wait {
         return print::answer(output, &job, |_| said(&job));
     }
