@@ -104,6 +104,9 @@ pub enum Simulate {
     /// Measure how long pods wait while others come and go for ever, policy beside policy
     #[command(after_help = STEADY_HELP)]
     Steady(Steady),
+    /// Compare a cluster in two halves with one pool in which inference preempts training
+    #[command(after_help = "Example:\n  crater simulate pooling --seeds 1-5 --markdown pooling.md")]
+    Pooling(Pooling),
     /// Play scenario files and check what they expect
     #[command(
         after_help = "Example:\n  crater simulate scenario tests/scenarios\n\nThe format: docs/scenarios.md"
@@ -165,7 +168,7 @@ pub struct Demo {
     #[arg(long, value_name = "PERCENT=NAME|FILE.wasm", default_values = ["30=packing", "60=fgd"])]
     pub swap: Vec<String>,
     /// Policies to set beside it, each for the whole run
-    #[arg(long, value_name = "NAME|FILE.wasm", default_values = ["bestfit", "fgd"])]
+    #[arg(long, value_name = "NAME|FILE.wasm", default_values = ["bestfit", "fgd", "shadow-price"])]
     pub beside: Vec<String>,
     /// Nodes of the generated cluster
     #[arg(long, default_value_t = 1213, value_parser = clap::value_parser!(u32).range(1..=100_000))]
@@ -301,7 +304,7 @@ pub struct Steady {
     #[arg(long, value_name = "PERCENT,PERCENT", value_delimiter = ',', default_values_t = [70, 80, 90, 95], value_parser = clap::value_parser!(u32).range(1..=200))]
     pub load: Vec<u32>,
     /// Policy, a built-in name or a component, with a configuration; may be repeated
-    #[arg(long, value_name = "NAME[=JSON]", default_values = ["bestfit", "fgd"])]
+    #[arg(long, value_name = "NAME[=JSON]", default_values = ["bestfit", "fgd", "shadow-price"])]
     pub policy: Vec<String>,
     /// The policy whose waits are subtracted from the others', seed by seed
     #[arg(long, value_name = "NAME[=JSON]", default_value = "fgd")]
@@ -325,6 +328,38 @@ pub struct Steady {
     #[arg(long, value_name = "FILE")]
     pub markdown: Option<PathBuf>,
     /// Output: tables over the seeds, or a line of JSON for each run
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub format: Format,
+}
+
+/// `simulate pooling`.
+#[derive(Debug, Args)]
+pub struct Pooling {
+    /// Seeds, one or a range: a day each
+    #[arg(long, value_name = "A-B", default_value = "1-5")]
+    pub seeds: String,
+    /// Machines of eight cards; the last of an odd number stays out
+    #[arg(long, value_name = "N", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=2000))]
+    pub nodes: u32,
+    /// What inference asks for at noon, in percent of half of the cards
+    #[arg(long, value_name = "PERCENT", default_value_t = 110, value_parser = clap::value_parser!(u32).range(0..=400))]
+    pub inference_peak: u32,
+    /// What inference asks for at midnight
+    #[arg(long, value_name = "PERCENT", default_value_t = 20, value_parser = clap::value_parser!(u32).range(0..=400))]
+    pub inference_night: u32,
+    /// What training asks for at any hour, in percent of half of the cards
+    #[arg(long, value_name = "PERCENT", default_value_t = 110, value_parser = clap::value_parser!(u32).range(0..=400))]
+    pub training: u32,
+    /// How often training saves its progress, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub checkpoint: u64,
+    /// Time that training has to stop, in seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = clap::value_parser!(u64).range(0..=3600))]
+    pub grace: u64,
+    /// Also write it as a page in Markdown
+    #[arg(long, value_name = "FILE")]
+    pub markdown: Option<PathBuf>,
+    /// Output
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub format: Format,
 }

@@ -2,6 +2,7 @@
 //! card, whole sets of cards. Pure; nothing is charged here, but what `choose`
 //! returns is exactly what `NodeState::charge` accepts.
 
+use crate::links;
 use crate::node::NodeState;
 use crater_model::select::untolerated;
 use crater_model::{
@@ -38,7 +39,8 @@ pub fn fits(node: &NodeState, request: &Request) -> Result<(), Reason> {
                 let any = (0..node.cards.len()).any(|c| share_of(node, request, ask, c).is_some());
                 return if any { Ok(()) } else { Err(no_card(node, request, ask)) };
             }
-            pick(node, request, ask, Fallback::Binpack).map(|_| ())
+            let (with_room, count) = with_room(node, request, ask)?;
+            linked(node, request, &with_room, count).map(|_| ())
         }
     }
 }
@@ -362,6 +364,17 @@ fn pick(
             let group = (*group < count, if *group < count { usize::MAX - *group } else { *group });
             (group, g, *room, c.card)
         });
+        // Within the group that was chosen, those that reach each other best.
+        let of = |c: &CardShare| node.spec.links.group(usize::from(c.card));
+        let same = |(_, group, c): &&(i64, usize, CardShare)| {
+            keyed.first().is_none_or(|(_, _, first)| *group < count || of(c) == of(first))
+        };
+        let near: SmallVec<[CardShare; 8]> =
+            keyed.iter().filter(same).map(|(_, _, c)| c.clone()).collect();
+        if let Some(mut shares) = links::best(node, &near, count) {
+            shares.sort_by_key(|c| c.card);
+            return Ok(shares.into());
+        }
     } else {
         keyed.sort_by_key(|(room, group, c)| (*room, *group, c.card));
     }

@@ -1,6 +1,7 @@
 //! The ledger: the one writer of the books. A command is validated, journalled,
 //! then applied; what was not journalled never happened.
 
+use crate::deadlock::deadlock;
 use crate::plan::{Placement, Plan, Room};
 use crate::quota::{Ask, Tentative, amounts};
 use crate::state::{ApplyError, Job, State};
@@ -430,6 +431,16 @@ impl<J: Journal> Ledger<J> {
         let evictions = vec![Eviction { job, claims, whole: true, cause }];
         self.record(at, Event::RoomMade { evictions, hold: None })?;
         Ok(true)
+    }
+
+    /// Looks for gangs that wait for what the others hold, and sends one of them
+    /// back to its queue if that lets another go on; says which.
+    pub fn break_deadlock(&mut self, at: Time) -> Result<Option<JobUid>, Refusal> {
+        let Some((job, _)) = deadlock(&self.state, at) else { return Ok(None) };
+        let claims = self.state.job(job).map(|j| j.claims.to_vec()).unwrap_or_default();
+        let evictions = vec![Eviction { job, claims, whole: true, cause: Cause::Deadlock }];
+        self.record(at, Event::RoomMade { evictions, hold: None })?;
+        Ok(Some(job))
     }
 
     /// An executor refused to start a member. An old message is ignored.

@@ -110,16 +110,14 @@ impl State {
         live > 0 && live + job.ended as usize >= job.spec.min_members as usize
     }
 
-    /// Keeps the list of jobs that could have more members.
+    /// Keeps the list of jobs that run and lack members.
     pub(crate) fn note_elastic(&mut self, job: JobUid) {
         let Some(known) = self.job(job) else { return };
-        if known.spec.min_members == known.spec.members {
-            return;
-        }
         let up = matches!(known.state, JobState::Starting | JobState::Running);
-        let more = up
-            && !known.claims.is_empty()
-            && known.claims.len() + (known.ended as usize) < known.spec.members as usize;
+        let held = known.claims.len() + known.ended as usize;
+        // Elastic, or a gang of which only a part was placed.
+        let (min, most) = (known.spec.min_members as usize, known.spec.members as usize);
+        let more = up && !known.claims.is_empty() && held < if min < most { most } else { min };
         if more != self.elastic.contains(&job) {
             let elastic = Arc::make_mut(&mut self.elastic);
             if more {

@@ -173,7 +173,7 @@ pub struct State {
     pub(crate) quotas: Quotas,
     /// Room that is kept for waiting jobs.
     pub(crate) holds: Arc<BTreeMap<JobUid, Hold>>,
-    /// Elastic jobs that run with fewer members than they could.
+    /// Jobs that run with fewer members than they could, or must.
     pub(crate) elastic: Arc<BTreeSet<JobUid>>,
     pub(crate) changes: Changes,
     pub(crate) stamp: u64,

@@ -83,3 +83,47 @@ fn room_is_counted_in_members_where_cards_differ() {
     bench.submit(JobSpec { members: 4, min_members: 4, ..job("gang", request) });
     assert_eq!(cards(&bench.round()).len(), 4);
 }
+
+/// Of all sets of cards in the chosen group the one that is chosen reaches each
+/// other best, found here by looking at every subset.
+#[test]
+fn the_cards_of_a_job_are_the_best_linked_set_there_is() {
+    let mut random = 7_u64;
+    let mut below = |n: u64| {
+        random = crater_engine::mix(random.wrapping_add(0x9E37_79B9_7F4A_7C15));
+        random % n
+    };
+    for round in 0..300 {
+        let n = 2 + below(7) as usize;
+        let mut spec = node("n", 64_000, 1 << 20, n, 81_920);
+        spec.links.bandwidth = vec![0; n * n];
+        for a in 0..n {
+            for b in 0..a {
+                let speed = [16, 32, 64, 300, 600][below(5) as usize];
+                spec.links.bandwidth[a * n + b] = speed;
+                spec.links.bandwidth[b * n + a] = speed;
+            }
+        }
+        let speeds = spec.links.bandwidth.clone();
+        let count = 2 + below(n as u64 - 1) as usize;
+        let of = |cards: &[usize]| {
+            let pairs = cards
+                .iter()
+                .enumerate()
+                .flat_map(|(i, a)| cards[i + 1..].iter().map(move |b| (*a, *b)));
+            let speed = |(a, b): (usize, usize)| u64::from(speeds[a * n + b]);
+            let all: Vec<u64> = pairs.map(speed).collect();
+            (all.iter().copied().min().unwrap_or(0), all.iter().sum::<u64>())
+        };
+        let best = (0_u32..1 << n)
+            .filter(|set| set.count_ones() as usize == count)
+            .map(|set| of(&(0..n).filter(|i| set >> i & 1 == 1).collect::<Vec<_>>()))
+            .max();
+        let mut bench = Bench::new([spec]);
+        bench.submit(job("j", request(1000 * count as u64, 0, 1000, 1024)));
+        let plan = bench.round();
+        let held = &plan.placements[0].members[0].held;
+        let chosen: Vec<usize> = held.cards.iter().map(|c| usize::from(c.card)).collect();
+        assert_eq!(Some(of(&chosen)), best, "round {round}: {count} of {n}: {chosen:?}");
+    }
+}

@@ -2,6 +2,7 @@
 
 pub mod generate;
 pub mod live;
+pub mod pooling;
 pub mod random;
 pub mod report;
 pub mod scenario;

@@ -2,6 +2,7 @@
 
 mod demo;
 mod mixes;
+mod pooling;
 mod scenario;
 mod steady;
 mod table;
@@ -23,6 +24,7 @@ pub fn run(command: Simulate) -> anyhow::Result<()> {
         Simulate::Mixes(args) => mixes::run(&args),
         Simulate::Table(args) => table::run(&args),
         Simulate::Steady(args) => steady::run(&args),
+        Simulate::Pooling(args) => pooling::run(&args),
         Simulate::Scenario(args) => scenario::run(&args),
     }
 }

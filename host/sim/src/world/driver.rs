@@ -9,7 +9,7 @@ use super::wire::{Wire, WireSettings};
 use crater_engine::{
     Decider, Ledger, MemoryJournal, Plan, Policies, Refusal, Round, State, Strings, mix,
 };
-use crater_model::{ClaimState, ClaimUid, JobUid, NodeUid, QueueName, Time};
+use crater_model::{ClaimState, ClaimUid, JobState, JobUid, NodeUid, QueueName, Time};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -266,6 +266,25 @@ impl World {
         }
     }
 
+    /// How long those have run that may have to go.
+    fn ran(&self, plan: &Plan) -> Vec<(JobUid, Duration)> {
+        let jobs = plan.rooms.iter().flat_map(|room| &room.evictions).filter(|e| e.whole);
+        let running = jobs.filter_map(|e| self.state().job(e.job));
+        let running = running.filter(|job| job.state == JobState::Running);
+        running.map(|job| (job.uid, self.now() - job.since)).collect()
+    }
+
+    /// What a job did up to its last save is done.
+    fn save(&mut self, job: JobUid, ran: Duration) {
+        let every = self.behaviours.get(&job).and_then(|b| b.saves).map(|e| e.as_millis());
+        let evicted = self.state().job(job).is_some_and(|j| j.state != JobState::Running);
+        if let Some(every) = every.filter(|every| *every > 0 && evicted) {
+            let kept = ran.as_millis() - ran.as_millis() % every;
+            let kept = Duration::from_millis(u64::try_from(kept).unwrap_or(u64::MAX));
+            *self.saved.entry(job).or_default() += kept;
+        }
+    }
+
     /// Says that the entries after `seq` were applied.
     fn applied_since(&self, seq: u64, observer: &mut dyn Observer) {
         let entries = &self.ledger.journal().entries;
@@ -307,6 +326,7 @@ impl World {
             observer.decided(self.ledger.state(), &self.policies.0, &plan);
             let now = self.now();
             let seq = self.state().seq;
+            let ran = self.ran(&plan);
             let committed = match self.ledger.commit(now, &plan) {
                 Ok(committed) => committed,
                 Err(error) => return observer.defect(&error_chain(&error)),
@@ -314,6 +334,9 @@ impl World {
             // Each entry is looked at; the books are those after all of them.
             self.applied_since(seq, observer);
             observer.committed(self.ledger.state(), &plan, &committed);
+            for (job, ran) in ran {
+                self.save(job, ran);
+            }
             self.follow(committed.evicted.iter().copied());
             for claim in &committed.claims {
                 if let Some(order) = self.start(*claim) {

@@ -16,6 +16,8 @@ pub struct Behaviour {
     pub run: Option<Duration>,
     /// It ends badly.
     pub fails: bool,
+    /// How often it saves its progress; `None`: never.
+    pub saves: Option<Duration>,
     /// The machine refuses to start it.
     pub refuses: bool,
     /// From the order to start until it runs.

@@ -1,7 +1,7 @@
 //! `crater simulate steady`.
 
 mod batch;
-mod markdown;
+pub mod markdown;
 mod record;
 mod report;
 
