@@ -4,7 +4,7 @@
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup compilers policies build demo test lint bench yardstick kubernetes clean
+.PHONY: help setup compilers policies build demo test lint bench worlds yardstick kubernetes clean
 
 # Recipes find cargo and the tools of set-up through this.
 ENV := . scripts/env.sh &&
@@ -54,6 +54,12 @@ lint: setup ## formatting, clippy, licences, the crate graph, generated files
 bench: policies ## measure decisions and policies
 	@echo '== bench'
 	@$(ENV) cargo run --release --quiet --package crater-bench
+
+# About an hour on two cores; a failing world prints a minimal scenario.
+worlds: setup ## run 20,000 random worlds; CRATER_SEED says where they begin
+	@echo '== random worlds'
+	@$(ENV) CRATER_SEEDS=$(or $(CRATER_SEEDS),20000) cargo test --release --package crater-sim \
+	  --test random_world -- --nocapture
 
 # Published traces are other people's: CRATER_TRACES names their folder.
 yardstick: build ## repeat the published table: docs/yardstick.md; needs the traces

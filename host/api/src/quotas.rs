@@ -181,6 +181,7 @@ fn spell(effect: &Effect) -> String {
             claims.len()
         ),
         Effect::WouldWait { job, over } => format!("{job} would wait: {over}"),
+        Effect::WouldBorrow { job, over } => format!("{job} would borrow: {over}"),
         Effect::CouldStart { job, over } => format!("{job} could start (it waits now: {over})"),
         Effect::AboveCeiling { job, priority, ceiling } => format!(
             "{job} has priority {}, above the ceiling {}; it keeps it",

@@ -6,7 +6,7 @@ use super::tentative::{Ask, Tentative};
 use super::{amounts, least};
 use crate::state::{Job, State};
 use crater_model::{
-    ClaimUid, JobUid, OverQuota, Priority, Resource, TenantPath, TenantSpec, Usage,
+    Borrow, ClaimUid, JobUid, OverQuota, Priority, Resource, TenantPath, TenantSpec, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -44,6 +44,14 @@ pub enum Effect {
         /// The job.
         job: JobUid,
         /// What it waits for now.
+        over: OverQuota,
+    },
+    /// A waiting job would start with more than the hard limit: it borrows, and
+    /// may have to give it back.
+    WouldBorrow {
+        /// The job.
+        job: JobUid,
+        /// The limit that it would go beyond.
         over: OverQuota,
     },
     /// A waiting job is above the new ceiling; it keeps its priority.
@@ -85,7 +93,15 @@ pub fn preview(state: &State, spec: &TenantSpec) -> Vec<Effect> {
         .collect();
     waiting.sort_unstable_by_key(|j| j.uid);
     for job in waiting {
-        match (refusal(state.quotas(), job), refusal(&after, job)) {
+        let borrow = after.may_borrow(&job.spec);
+        if borrow == Borrow::Open
+            && refusal(&after, job, borrow).is_none()
+            && let Some(over) = refusal(&after, job, Borrow::Off)
+        {
+            effects.push(Effect::WouldBorrow { job: job.uid, over });
+        }
+        let before = state.quotas().may_borrow(&job.spec);
+        match (refusal(state.quotas(), job, before), refusal(&after, job, borrow)) {
             (None, Some(over)) => effects.push(Effect::WouldWait { job: job.uid, over }),
             (Some(over), None) => effects.push(Effect::CouldStart { job: job.uid, over }),
             _ => {}
@@ -135,10 +151,10 @@ fn exceeds(state: &State, spec: &TenantSpec) -> Vec<Effect> {
 }
 
 /// The quota that holds a job back, by what it asks for at least.
-fn refusal(quotas: &Quotas, job: &Job) -> Option<OverQuota> {
+fn refusal(quotas: &Quotas, job: &Job, borrow: Borrow) -> Option<OverQuota> {
     let (nothing, member) = (Usage::default(), least(&job.spec.request));
     let together = u64::from(job.spec.min_members);
-    let (owner, borrow, before) = (job.owner, quotas.may_borrow(&job.spec), &nothing);
+    let (owner, before) = (job.owner, &nothing);
     let ask = Ask { owner, borrow, before, member: &member, now: together, together };
     let over = *Tentative::default().check(quotas, &ask).err()?;
     Some(OverQuota { asked: stated(job, &over), ..over })
