@@ -38,8 +38,16 @@ type Amounts = BTreeMap<Resource, u64>;
 struct Truth {
     tenants: BTreeMap<String, TenantSpec>,
     claims: Vec<(ClaimUid, String, Amounts)>,
+    /// What each claim borrowed when it was admitted: of which level, of what,
+    /// how much.
+    loans: BTreeMap<ClaimUid, Vec<(String, Resource, u64)>>,
     unknown: bool,
+    borrowing: bool,
+    open: bool,
 }
+
+/// What may be used with what is borrowed: one and a half times hard.
+const SOFT_PERCENT: u64 = 150;
 
 fn under(tenant: &str, level: &str) -> bool {
     tenant == level || tenant.starts_with(&format!("{level}/"))
@@ -51,13 +59,35 @@ impl Truth {
         of_level.map(|(_, _, a)| a.get(resource).copied().unwrap_or(0)).sum()
     }
 
-    fn allows(&self, tenant: &str, amounts: &Amounts, times: u64) -> bool {
+    /// Only who can be made to give it back borrows, and only while it is open.
+    fn may_borrow(&self, job: &JobSpec) -> bool {
+        self.borrowing && self.open && job.preemptible
+    }
+
+    /// What a claim would borrow of each level.
+    fn borrows(&self, tenant: &str, amounts: &Amounts) -> Vec<(String, Resource, u64)> {
+        let mut loans = vec![];
+        for (level, spec) in self.tenants.iter().filter(|(level, _)| under(tenant, level)) {
+            for (resource, hard) in spec.hard.iter() {
+                let used = self.used(level, &resource);
+                let asked = amounts.get(&resource).copied().unwrap_or(0);
+                let over = (used + asked).saturating_sub(hard.max(used));
+                if over > 0 {
+                    loans.push((level.clone(), resource, over));
+                }
+            }
+        }
+        loans
+    }
+
+    fn allows(&self, tenant: &str, amounts: &Amounts, times: u64, borrow: bool) -> bool {
         let levels = self.tenants.iter().filter(|(level, _)| under(tenant, level));
         let mut limits =
             levels.flat_map(|(level, s)| s.hard.iter().map(move |(r, n)| (level, r, n)));
         limits.all(|(level, resource, hard)| {
             let asked = amounts.get(&resource).copied().unwrap_or(0) * times;
-            asked == 0 || self.used(level, &resource) + asked <= hard
+            let limit = if borrow { hard * SOFT_PERCENT / 100 } else { hard };
+            asked == 0 || self.used(level, &resource) + asked <= limit
         })
     }
 
@@ -160,7 +190,8 @@ impl World {
             62..86 => self.end_claim(),
             86..93 => self.quota(),
             93..95 => self.remove_tenant(),
-            95..99 => self.update_job(),
+            95..98 => self.update_job(),
+            98 => self.usage(),
             _ => self.platform(),
         }
     }
@@ -188,6 +219,7 @@ impl World {
             spec.min_members = 1 + self.below(u64::from(spec.members)) as u32;
         }
         spec.priority = Priority(self.pick(&[10, 50, 50, 100]));
+        spec.preemptible = self.below(2) == 0;
         spec
     }
 
@@ -209,7 +241,8 @@ impl World {
 
     /// A round, with other things happening between decision and commit or not.
     fn decide(&mut self, disturbed: bool) {
-        let mut round = Round::new(self.now, self.random);
+        // Who goes for whom is another test's.
+        let mut round = Round { makes_room: false, ..Round::new(self.now, self.random) };
         round.limit = if self.below(10) == 0 { 2 } else { usize::MAX };
         let plan = self.decider.decide(self.ledger.state(), &Policies::new(), round);
         self.judge(&plan);
@@ -254,6 +287,7 @@ impl World {
         for record in &plan.records {
             let job = state.job(record.job).unwrap();
             let (tenant, request) = (job.spec.tenant.as_str(), &job.spec.request);
+            let borrow = self.truth.may_borrow(&job.spec);
             match &record.outcome {
                 Outcome::Placed(placement) => {
                     assert!(!self.truth.unknown);
@@ -264,20 +298,28 @@ impl World {
                     for member in &placement.members {
                         let model = &state.node(member.node).unwrap().spec.cards[0].model;
                         let amounts = amounts(&member.held, model);
-                        assert!(self.truth.allows(tenant, &amounts, 1), "{tenant}: {amounts:?}");
+                        let allowed = self.truth.allows(tenant, &amounts, 1, borrow);
+                        assert!(allowed, "{tenant}: {amounts:?}");
                         self.truth.claims.push((ClaimUid(0), tenant.to_owned(), amounts));
                     }
                     self.saw("placed");
                 }
                 Outcome::Waits(reasons) => {
-                    self.waits(tenant, request, u64::from(job.spec.min_members), reasons);
+                    self.waits(tenant, request, u64::from(job.spec.min_members), borrow, reasons);
                 }
             }
         }
         self.truth.claims.truncate(before);
     }
 
-    fn waits(&mut self, tenant: &str, request: &Request, min: u64, reasons: &Reasons) {
+    fn waits(
+        &mut self,
+        tenant: &str,
+        request: &Request,
+        min: u64,
+        borrow: bool,
+        reasons: &Reasons,
+    ) {
         if self.truth.unknown {
             assert!(reasons.to_string().contains("limits not available"), "{reasons}");
             self.saw("held: limits unknown");
@@ -288,17 +330,19 @@ impl World {
         let Some(over) = &reasons.quota else {
             let plain = Request { gpu: None, ..request.clone() };
             let plain = charge(&plain, "", 0).unwrap();
-            assert!(self.truth.allows(tenant, &plain, min), "{tenant} waits for {reasons}");
+            let allowed = self.truth.allows(tenant, &plain, min, borrow);
+            assert!(allowed, "{tenant} waits for {reasons}");
             self.saw("waits for room");
             return;
         };
         assert!(under(tenant, &over.tenant), "{tenant}: {over}");
         assert_eq!(self.truth.used(&over.tenant, &over.resource), over.used, "{over}");
         let hard = self.truth.tenants[&*over.tenant].hard.get(&over.resource);
-        assert_eq!(hard, Some(over.hard), "{over}");
+        let limit = hard.map(|n| if borrow { n * SOFT_PERCENT / 100 } else { n });
+        assert_eq!(limit, Some(over.hard), "{over}");
         assert!(over.used + over.asked > over.hard && over.asked > 0, "{over}");
         if reasons.counts.is_empty() {
-            let open = charges.iter().find(|c| self.truth.allows(tenant, c, min));
+            let open = charges.iter().find(|c| self.truth.allows(tenant, c, min, borrow));
             assert!(open.is_none(), "{tenant}: {over}, but {min} times {open:?} are allowed");
             self.saw("waits for a quota");
         } else {
@@ -309,14 +353,20 @@ impl World {
     fn judge_commit(&mut self, plan: &Plan, committed: &Committed, mut next: ClaimUid) {
         let state = self.ledger.state().clone();
         for placement in &plan.placements {
-            let tenant = state.job(placement.job).unwrap().spec.tenant.as_str().to_owned();
+            let spec = &state.job(placement.job).unwrap().spec;
+            let (tenant, borrow) = (spec.tenant.as_str().to_owned(), self.truth.may_borrow(spec));
             let stale = committed.stale.iter().find(|(job, _)| *job == placement.job);
             let before = self.truth.claims.len();
             let mut allowed = !self.truth.unknown;
             for member in &placement.members {
                 let model = state.node(member.node).unwrap().spec.cards[0].model.to_string();
                 let amounts = amounts(&member.held, &model);
-                allowed &= self.truth.allows(&tenant, &amounts, 1);
+                allowed &= self.truth.allows(&tenant, &amounts, 1, borrow);
+                let loans = self.truth.borrows(&tenant, &amounts);
+                if self.truth.borrowing && !loans.is_empty() && stale.is_none() {
+                    self.saw("borrowed");
+                    self.truth.loans.insert(next, loans);
+                }
                 self.truth.claims.push((next, tenant.clone(), amounts));
                 next = ClaimUid(next.0 + 1);
             }
@@ -365,6 +415,7 @@ impl World {
         };
         if gone.unwrap() {
             self.truth.claims.retain(|(uid, _, _)| *uid != claim);
+            self.truth.loans.remove(&claim);
             self.saw("claim gone");
         }
     }
@@ -428,8 +479,23 @@ impl World {
     fn platform(&mut self) {
         self.truth.unknown = !self.truth.unknown && self.below(3) == 0;
         let quotas_known = !self.truth.unknown;
-        let spec = PlatformSpec { quotas_known, ..PlatformSpec::default() };
+        self.truth.borrowing = self.below(3) > 0;
+        let spec = PlatformSpec {
+            quotas_known,
+            borrowing: self.truth.borrowing,
+            soft_quota_ratio_percent: SOFT_PERCENT as u32,
+            ..PlatformSpec::default()
+        };
         self.ledger.set_platform(self.now, spec).unwrap();
+        self.usage();
+    }
+
+    /// How much of the cluster is said to be used: open below 50, closed from 55.
+    fn usage(&mut self) {
+        let used = self.pick(&[None, Some(20), Some(49), Some(52), Some(60)]);
+        self.truth.open = self.truth.borrowing
+            && used.is_some_and(|used| used < 50 || (self.truth.open && used < 55));
+        self.ledger.note_use(self.now, used).unwrap();
     }
 
     /// What every level uses, by the books and by the list.
@@ -443,6 +509,10 @@ impl World {
             for resource in resources {
                 let used = state.level(level).map_or(0, |l| l.used.get(&resource));
                 assert_eq!(used, self.truth.used(level, &resource), "{level}: {resource}");
+                let borrowed = state.level(level).map_or(0, |l| l.borrowed.get(&resource));
+                let loans = self.truth.loans.values().flatten();
+                let of = loans.filter(|(l, r, _)| l == level && *r == resource);
+                assert_eq!(borrowed, of.map(|(_, _, n)| n).sum(), "{level} borrows {resource}");
             }
         }
     }
@@ -468,6 +538,7 @@ fn a_hundred_thousand_operations_keep_to_the_rules() {
         ("refused above the ceiling", 500),
         ("held: limits unknown", 100),
         ("in excess", 500),
+        ("borrowed", 200),
         ("claim gone", 5000),
         ("job updated", 500),
         ("decided twice alike", 500),
