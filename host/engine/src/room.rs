@@ -63,7 +63,7 @@ impl State {
                 }
                 times.push_back(at);
             }
-            self.note_elastic(eviction.job);
+            self.note_job(eviction.job);
         }
         if let Some(hold) = hold {
             Arc::make_mut(&mut self.holds).insert(hold.job, hold.clone());
@@ -110,8 +110,9 @@ impl State {
         live > 0 && live + job.ended as usize >= job.spec.min_members as usize
     }
 
-    /// Keeps the list of jobs that run and lack members.
-    pub(crate) fn note_elastic(&mut self, job: JobUid) {
+    /// Keeps the lists of jobs that run and lack members, and of those that let
+    /// themselves be preempted.
+    pub(crate) fn note_job(&mut self, job: JobUid) {
         let Some(known) = self.job(job) else { return };
         let up = matches!(known.state, JobState::Starting | JobState::Running);
         let held = known.claims.len() + known.ended as usize;
@@ -126,6 +127,28 @@ impl State {
                 elastic.remove(&job)
             };
         }
+        let victim = self.job(job).is_some_and(|j| j.may_go());
+        if victim != self.victims.contains(&job) {
+            let victims = Arc::make_mut(&mut self.victims);
+            if victim {
+                victims.insert(job)
+            } else {
+                victims.remove(&job)
+            };
+        }
+    }
+
+    /// Compares the lists with a recount.
+    pub(crate) fn audit_lists(&self) -> Result<(), String> {
+        let victims = self.jobs().filter(|j| j.may_go()).map(|j| j.uid);
+        if !victims.eq(self.victims.iter().copied()) {
+            return Err("the list of jobs that may be preempted is not right".to_owned());
+        }
+        let leaving = self.claims().filter(|c| c.state == ClaimState::Releasing).map(|c| c.uid);
+        if !leaving.eq(self.leaving.iter().copied()) {
+            return Err("the list of claims that are releasing is not right".to_owned());
+        }
+        Ok(())
     }
 
     /// Whether a queue has jobs that could do with more members.

@@ -224,6 +224,8 @@ impl State {
             quotas: Quotas::default(),
             holds: Arc::new(snapshot.holds.into_iter().map(|h| (h.job, h)).collect()),
             elastic: Arc::default(),
+            victims: Arc::default(),
+            leaving: Arc::default(),
             changes: Changes::starting_at(snapshot.changes),
             stamp: snapshot.stamp,
         };
@@ -261,7 +263,7 @@ impl State {
         state.line_up()?;
         let jobs: Vec<JobUid> = state.jobs().map(|j| j.uid).collect();
         for job in jobs {
-            state.note_elastic(job);
+            state.note_job(job);
         }
         state.audit().map_err(SnapshotError::Audit)?;
         Ok(state)
@@ -289,6 +291,9 @@ impl State {
         }
         node.add_unchecked(claim.job, owner, &claim.held);
         self.count(&claim);
+        if claim.state == crater_model::ClaimState::Releasing {
+            Arc::make_mut(&mut self.leaving).insert(claim.uid);
+        }
         self.claims.set(claim.uid.0 as usize, Some(claim));
         Ok(())
     }

@@ -58,6 +58,13 @@ impl Job {
         self.state.ended() && self.claims.is_empty()
     }
 
+    /// Whether it holds something and lets itself be preempted.
+    pub(crate) fn may_go(&self) -> bool {
+        let up =
+            matches!(self.state, JobState::Starting | JobState::Running | JobState::Preempting);
+        up && self.spec.preemptible && self.spec.kind != Kind::Inference && !self.claims.is_empty()
+    }
+
     /// Its place among all jobs: greater goes first and may preempt less.
     pub fn rank(&self) -> (Priority, Reverse<Kind>) {
         (self.spec.priority, Reverse(self.spec.kind))
@@ -175,6 +182,10 @@ pub struct State {
     pub(crate) holds: Arc<BTreeMap<JobUid, Hold>>,
     /// Jobs that run with fewer members than they could, or must.
     pub(crate) elastic: Arc<BTreeSet<JobUid>>,
+    /// Jobs that hold something and let themselves be preempted.
+    pub(crate) victims: Arc<BTreeSet<JobUid>>,
+    /// Claims that are releasing.
+    pub(crate) leaving: Arc<BTreeSet<ClaimUid>>,
     pub(crate) changes: Changes,
     pub(crate) stamp: u64,
 }
@@ -448,7 +459,7 @@ impl State {
     pub(crate) fn lost_member(&mut self, job: JobUid, at: Time) {
         let Some(known) = self.job(job).filter(|j| !j.state.ended()).cloned() else { return };
         if known.state != JobState::Preempting && self.enough(&known) {
-            self.note_elastic(job);
+            self.note_job(job);
             return;
         }
         if let Some(job) = self.jobs.get_mut(job.0 as usize).filter(|j| j.evicted.is_none()) {
@@ -515,7 +526,7 @@ impl State {
             }
             job.state = state;
         }
-        self.note_elastic(job);
+        self.note_job(job);
     }
 
     fn requeue(&mut self, job: JobUid, at: Time) {
@@ -542,6 +553,7 @@ impl State {
                 }
             });
         }
+        self.note_job(job);
     }
 
     fn end_job(&mut self, job: JobUid, state: JobState, reason: Arc<str>, at: Time) {
@@ -610,7 +622,7 @@ impl State {
             }
         }
         for job in claims.iter().map(|c| c.job).collect::<BTreeSet<_>>() {
-            self.note_elastic(job);
+            self.note_job(job);
         }
         Ok(())
     }
@@ -644,6 +656,9 @@ impl State {
         }
         known.state = state;
         let job = known.job;
+        if state == ClaimState::Releasing {
+            Arc::make_mut(&mut self.leaving).insert(claim);
+        }
         match state {
             ClaimState::Held => self.run_if_up(job, at),
             ClaimState::Gone => {
@@ -692,7 +707,7 @@ impl State {
             self.end_job(job, JobState::Succeeded, "".into(), at);
         } else {
             self.run_if_up(job, at);
-            self.note_elastic(job);
+            self.note_job(job);
         }
     }
 
@@ -702,6 +717,9 @@ impl State {
         self.discount(&claim);
         self.change(claim.node, |n| n.release(claim.job, &claim.held));
         self.claims.set(uid.0 as usize, None);
+        if claim.state == ClaimState::Releasing || self.leaving.contains(&uid) {
+            Arc::make_mut(&mut self.leaving).remove(&uid);
+        }
         let Some(job) = self.jobs.get_mut(claim.job.0 as usize) else { return };
         job.claims.retain(|c| *c != uid);
         if job.claims.is_empty() {
@@ -710,7 +728,7 @@ impl State {
                 running.remove(&claim.job);
             });
         }
-        self.note_elastic(claim.job);
+        self.note_job(claim.job);
     }
 
     /// Compares the sums on every node and of every tenant with a recount from
@@ -738,6 +756,7 @@ impl State {
             }
         }
         self.quotas.audit_loans(&lent)?;
+        self.audit_lists()?;
         self.quotas.audit(&used)?;
         for node in self.nodes() {
             let other = recount.remove(&node.uid).unwrap_or_else(|| NodeState::clone(node));

@@ -90,6 +90,9 @@ impl Decider {
         only_evicting: bool,
     ) -> Option<Arc<Reasons>> {
         let state = overlay.base();
+        if state.victims.is_empty() {
+            return None;
+        }
         making.survey(state, round.now);
         if let Some(later) = making.later {
             plan.wake = Some(plan.wake.map_or(later, |at| at.min(later)));

@@ -12,7 +12,7 @@ use crate::rows::{Asking, Layout, opaque, saturate};
 use crate::state::{Job, State};
 use crater_model::columns as c;
 use crater_model::{
-    Cause, ClaimState, ClaimUid, JobState, JobUid, Kind, Loan, QueueName, Time, Usage,
+    Cause, Claim, ClaimState, ClaimUid, JobState, JobUid, Loan, QueueName, Time, Usage,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -75,53 +75,56 @@ pub type Key = (bool, i32, i32, Reverse<Time>, Reverse<JobUid>, bool, Reverse<us
 pub fn survey(state: &State, now: Time) -> (Vec<Candidate>, Vec<Leaving>, Option<Time>) {
     let (mut candidates, mut leaving) = (vec![], vec![]);
     let mut later: Option<Time> = None;
-    for queue in state.queues().values() {
-        let rules = queue.spec.room;
-        // So many lately; there may be another when the oldest of them is past.
-        let most = rules.preemptions_per_hour as usize;
-        let mut recent = queue.evictions.iter().filter(|t| now.secs_since(**t) < HOUR);
-        let spent = if most > 0 { recent.nth_back(most - 1) } else { None };
-        let spent = spent.map(|t| Time(t.0.saturating_add(1000 * HOUR)));
-        for job in queue.running.iter().filter_map(|uid| state.job(*uid)) {
-            let up = matches!(job.state, JobState::Starting | JobState::Running);
-            let kept =
-                rules.preemptions_per_job > 0 && job.preemptions >= rules.preemptions_per_job;
-            let ripe = Time(job.since.0.saturating_add(1000 * u64::from(rules.minimum_run)));
-            let from = spent.map_or(ripe, |t| t.max(ripe));
-            let mut may = up && job.spec.preemptible && job.spec.kind != Kind::Inference && !kept;
-            if may && from > now {
-                later = Some(later.map_or(from, |at| at.min(from)));
-                may = false;
-            }
-            let mut claims = vec![];
-            for claim in job.claims.iter().filter_map(|uid| state.claim(*uid)) {
-                let Some(node) = state.node(claim.node) else { continue };
-                let left = || Leaving {
-                    slot: claim.node.0 as u32,
-                    job: job.uid,
-                    owner: job.owner,
-                    held: claim.held.clone(),
-                };
-                if claim.state == ClaimState::Releasing {
-                    leaving.push(left());
-                } else if may {
-                    claims.push(Held {
-                        claim: claim.uid,
-                        runs: claim.state == ClaimState::Held,
-                        leaving: left(),
-                        usage: amounts(&claim.held, &node.spec),
-                        loans: claim.loans.clone(),
-                    });
-                }
-            }
-            if !claims.is_empty() {
-                claims.sort_by_key(|h| (!h.runs, h.claim));
-                let needed = job.spec.min_members.saturating_sub(job.ended) as usize;
-                let elastic = job.spec.min_members < job.spec.members;
-                let spare = if elastic { claims.len().saturating_sub(needed) } else { 0 };
-                candidates.push(Candidate { job: job.clone(), claims, spare });
-            }
+    for claim in state.leaving.iter().filter_map(|uid| state.claim(*uid)) {
+        if let Some(job) = state.job(claim.job) {
+            let (slot, held) = (claim.node.0 as u32, claim.held.clone());
+            leaving.push(Leaving { slot, job: job.uid, owner: job.owner, held });
         }
+    }
+    // What each queue has given lately.
+    let mut spent: BTreeMap<&QueueName, Option<Time>> = BTreeMap::new();
+    for job in state.victims.iter().filter_map(|uid| state.job(*uid)) {
+        let Some(queue) = state.queues().get(&job.spec.queue) else { continue };
+        let rules = queue.spec.room;
+        let spent = *spent.entry(&queue.spec.name).or_insert_with(|| {
+            // So many lately; there may be another when the oldest of them is past.
+            let most = rules.preemptions_per_hour as usize;
+            let mut recent = queue.evictions.iter().filter(|t| now.secs_since(**t) < HOUR);
+            let oldest = if most > 0 { recent.nth_back(most - 1) } else { None };
+            oldest.map(|t| Time(t.0.saturating_add(1000 * HOUR)))
+        });
+        let kept = rules.preemptions_per_job > 0 && job.preemptions >= rules.preemptions_per_job;
+        if job.state == JobState::Preempting || kept {
+            continue;
+        }
+        let ripe = Time(job.since.0.saturating_add(1000 * u64::from(rules.minimum_run)));
+        let from = spent.map_or(ripe, |t| t.max(ripe));
+        if from > now {
+            later = Some(later.map_or(from, |at| at.min(from)));
+            continue;
+        }
+        let claims = job.claims.iter().filter_map(|uid| state.claim(*uid));
+        let held = |claim: &Arc<Claim>| {
+            let node = state.node(claim.node)?;
+            let (slot, held) = (claim.node.0 as u32, claim.held.clone());
+            Some(Held {
+                claim: claim.uid,
+                runs: claim.state == ClaimState::Held,
+                leaving: Leaving { slot, job: job.uid, owner: job.owner, held },
+                usage: amounts(&claim.held, &node.spec),
+                loans: claim.loans.clone(),
+            })
+        };
+        let mut claims: Vec<Held> =
+            claims.filter(|c| c.state != ClaimState::Releasing).filter_map(held).collect();
+        if claims.is_empty() {
+            continue;
+        }
+        claims.sort_by_key(|h| (!h.runs, h.claim));
+        let needed = job.spec.min_members.saturating_sub(job.ended) as usize;
+        let elastic = job.spec.min_members < job.spec.members;
+        let spare = if elastic { claims.len().saturating_sub(needed) } else { 0 };
+        candidates.push(Candidate { job: job.clone(), claims, spare });
     }
     (candidates, leaving, later)
 }
