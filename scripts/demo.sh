@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Second act of `make demo`: a server of one's own, with tenants, quotas, jobs,
-# and a policy that is swapped while they run. Stays up until Ctrl-C where a
+# one that is preempted and goes on, and a policy that is swapped while they run. Stays up until Ctrl-C where a
 # person watches; ends by itself elsewhere.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -9,7 +9,22 @@ crater="${1:?usage: scripts/demo.sh path/to/crater}"
 data="$(mktemp -d)/data"
 log="$(dirname "$data")/server.log"
 
-"$crater" serve --data "$data" --listen 127.0.0.1:0 2>"$log" &
+# The usual configuration with one small machine more, and jobs that may be
+# preempted at once instead of after a minute: nobody wants to watch a minute.
+config="$(dirname "$data")/crater.yaml"
+cat >"$config" <<'YAML'
+cluster:
+  nodes:
+    - {name: gpu-node, count: 8, cpu: 128, memory: 1Ti, disk: 4000,
+       cards: {count: 8, model: A100-80GB, memory: 80Gi, nvlink: 8}}
+    - {name: small-node, cpu: 32, memory: 128Gi, labels: {pool: small},
+       cards: {count: 4, model: T4, memory: 16Gi}}
+queues:
+  - {name: inference, kind: inference, priority: 20, policy: spread, fallback: spread}
+  - {name: training, kind: training, priority: 10, policy: binpack, minimum-run: 0s}
+  - {name: offline, kind: offline, policy: priority}
+YAML
+"$crater" serve --data "$data" --config "$config" --listen 127.0.0.1:0 2>"$log" &
 server=$!
 finish() {
     kill "$server" 2>/dev/null || true
@@ -45,7 +60,7 @@ show() {
 }
 
 echo
-echo "== A server of your own: 8 simulated nodes of 8 cards, 3 queues, at $url"
+echo "== A server of your own: 8 simulated nodes of 8 cards and one of 4, 3 queues, at $url"
 show quota set --tenant team-nlp --gpu-hard 8 --cpu-hard 128 --memory-hard 1Ti
 show job submit \
     --name llm-inference-7b \
@@ -59,6 +74,25 @@ show job submit \
     --gpu 4 --gpu-memory 327680 --cpu 32 --memory 128Gi --disk-io 500 \
     --command "torchrun --nproc_per_node=4 train.py --model /models/llama-7b --data /data/finetune" \
     --queue training --priority medium --preemptible true
+
+echo
+echo "== One pool: inference takes the room of training, which saves its progress and goes on"
+small=(--gpu 4 --gpu-exclusive true --cpu 16 --memory 64Gi --node-selector pool=small)
+show job submit --name pool-train --queue training "${small[@]}" --preemptible true \
+    --env CRATER_SIMULATE_SECONDS=10 --env CRATER_SIMULATE_CHECKPOINT=1
+train="$("$crater" job list --name pool-train -o json | sed -n 's/.*"id": *"\(job-[0-9]*\)".*/\1/p')"
+for _ in $(seq 200); do
+    "$crater" job logs "$train" | grep -q "saves its progress" && break
+    sleep 0.1
+done
+show job submit --name pool-serve --queue inference "${small[@]}" --env CRATER_SIMULATE_SECONDS=3
+serve="$("$crater" job list --name pool-serve -o json | sed -n 's/.*"id": *"\(job-[0-9]*\)".*/\1/p')"
+"$crater" job wait "$serve" --for running --timeout 60s >/dev/null
+show job list
+"$crater" job wait "$train" --timeout 120s >/dev/null
+show job logs "$train"
+printf '\n$ crater job describe %s | grep -A 4 "In the Pool"\n' "$train"
+"$crater" job describe "$train" | grep -A 4 "In the Pool"
 
 echo
 echo "== A workload beside them: 40 jobs of team-nlp, more than its quota of 8 cards"

@@ -4,6 +4,7 @@ use crate::app::App;
 use crate::auth::{Caller, Role};
 use crate::extract::{Body, Path, Query};
 use crate::problem::Problem;
+use crate::room::RoomView;
 use crate::types::{
     CardView, ClaimView, EventView, JobDetail, JobView, Submit, constraints, decision, of_row,
     rfc3339,
@@ -13,7 +14,7 @@ use axum::extract::State as Shared;
 use axum::http::{HeaderMap, StatusCode};
 use crater_engine::{Job, State};
 use crater_model::event::Entry;
-use crater_model::{Digest, JobChanges, JobSpec, JobState, JobUid, TenantPath, Time};
+use crater_model::{Cause, Digest, JobChanges, JobSpec, JobState, JobUid, TenantPath, Time};
 use crater_server::{System, now};
 use crater_store::{Filter, Page, Submission};
 use serde::{Deserialize, Serialize};
@@ -69,6 +70,7 @@ pub async fn submit(
     let body_hash = Digest(*blake3::hash(&bytes).as_bytes());
     let scope = caller.token.to_string();
     let asked = body.priority.is_some();
+    let starts_over = starts_over(&body);
     let done = app
         .system
         .books
@@ -98,7 +100,19 @@ pub async fn submit(
     let status = if new { StatusCode::CREATED } else { StatusCode::OK };
     let mut found = find(&app, &caller, job).await?;
     found.notes.extend(lowered);
+    found.notes.extend(starts_over);
     Ok((status, Json(found)))
+}
+
+/// What the owner of a job that may be preempted should know. That the simulated
+/// executor saves its progress is known; of others it is not.
+fn starts_over(body: &Submit) -> Option<String> {
+    let saves = body.env.contains_key("CRATER_SIMULATE_CHECKPOINT");
+    (body.preemptible && !saves).then(|| {
+        "it may be preempted and starts over then, unless it saves its progress when it is \
+         signalled and goes on from there; `crater job checkpoint` tells the scheduler that it did"
+            .to_owned()
+    })
 }
 
 /// Lowers a priority that nobody asked for to the tenant's ceiling, and says so.
@@ -271,6 +285,7 @@ pub async fn get(
     };
     let waits = job.is_some_and(|job| job.state == JobState::Pending);
     let why = last.as_ref().filter(|_| waits).map(|last| constraints(&last.record));
+    let room = job.map(|job| RoomView::of(&view.state, job, &events)).unwrap_or_default();
     let event = |entry: Entry| EventView {
         at: rfc3339(entry.at),
         event: serde_json::to_value(entry.event).unwrap_or_default(),
@@ -279,6 +294,7 @@ pub async fn get(
         spec,
         claims: job.map_or_else(Vec::new, |job| claims(&view.state, job)),
         constraints: why.unwrap_or_default(),
+        room,
         decision: made,
         events: events.into_iter().map(event).collect(),
     });
@@ -323,6 +339,17 @@ pub struct Why {
     pub reason: String,
 }
 
+/// How a job is evicted.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, ToSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct Eviction {
+    /// For people; needed.
+    #[schema(max_length = 500)]
+    pub reason: String,
+    /// It waits and starts again; else it is over.
+    pub requeue: bool,
+}
+
 async fn end(
     app: &App,
     caller: &Caller,
@@ -363,19 +390,44 @@ pub async fn cancel(
     Ok(Json(end(&app, &caller, &id, Role::Member, JobState::Cancelled, reason).await?))
 }
 
-/// Evicts a job.
-#[utoipa::path(post, path = "/api/v1/jobs/{id}/evict", tag = "jobs", params(("id" = String, Path)), request_body = Why,
+/// Evicts a job: ends it, or sends it back to its queue.
+#[utoipa::path(post, path = "/api/v1/jobs/{id}/evict", tag = "jobs", params(("id" = String, Path)), request_body = Eviction,
     responses((status = 200, body = JobView), (status = 403, body = Problem), (status = 409, body = Problem)))]
 pub async fn evict(
     Shared(app): Shared<App>,
     caller: Caller,
     Path(id): Path<String>,
-    Body(why): Body<Why>,
+    Body(why): Body<Eviction>,
 ) -> Result<Json<JobView>, Problem> {
     if why.reason.is_empty() {
         return Err(Problem::field("reason", "reason: an eviction needs one"));
     }
+    if why.requeue {
+        return Ok(Json(requeue(&app, &caller, &id, &why.reason).await?));
+    }
     Ok(Json(end(&app, &caller, &id, Role::Manager, JobState::Evicted, why.reason).await?))
+}
+
+/// Sends a job back to its queue, whoever it is: a manager's word is enough.
+async fn requeue(app: &App, caller: &Caller, id: &str, why: &str) -> Result<JobView, Problem> {
+    let uid = job_uid(id)?;
+    let found = find(app, caller, uid).await?;
+    caller.must(Role::Manager, &found.tenant)?;
+    let done =
+        app.system.books.change(move |writer| writer.ledger.evict(writer.now, uid, Cause::Manual));
+    match done.await? {
+        Ok(true) => tracing::info!(job = %uid, by = %caller.name, why, "sent back to its queue"),
+        Ok(false) => {
+            let now = find(app, caller, uid).await?.status;
+            let text = format!("{uid} is {now}: only what starts or runs goes back to its queue");
+            return Err(Problem::conflict(text));
+        }
+        Err(crater_engine::ledger::Refusal::Unknown { .. }) => {
+            return Err(Problem::conflict(format!("{uid} is over already")));
+        }
+        Err(error) => return Err(error.into()),
+    }
+    find(app, caller, uid).await
 }
 
 /// Submits a job again that is over.

@@ -33,9 +33,30 @@ pub struct QueueView {
     pub waiting: u64,
     /// Jobs that hold something.
     pub running: u64,
+    /// How its jobs make room for others, and have room kept for them.
+    #[serde(default)]
+    pub room: QueueRoom,
     /// Its policy.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyView>,
+}
+
+/// How a queue's jobs make room for others, and have room kept for them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
+#[serde(default, rename_all = "kebab-case")]
+pub struct QueueRoom {
+    /// A job that has run for less, in seconds, is not preempted.
+    pub minimum_run: u32,
+    /// Most preemptions of its jobs in an hour; 0 for any number.
+    pub preemptions_per_hour: u32,
+    /// A job that was preempted this often is not preempted again; 0 for any
+    /// number.
+    pub preemptions_per_job: u32,
+    /// Seconds after which the first job that finds no room has room kept for
+    /// it; 0 for never.
+    pub reserve_after: u32,
+    /// Preemptions of its jobs in the last hour.
+    pub preemptions_last_hour: u64,
 }
 
 /// What decides a queue.
@@ -132,6 +153,9 @@ pub fn policy_view(app: &App, queue: &str) -> Option<PolicyView> {
     })
 }
 
+/// Preemptions are counted over this long, in seconds.
+const HOUR: u64 = 3600;
+
 fn owner(app: &App, queue: &str) -> Option<String> {
     let config = app.system.config();
     config.queues.iter().find(|known| known.name == queue)?.tenant.clone()
@@ -149,6 +173,8 @@ fn view(app: &App, caller: &Caller, name: &QueueName) -> Option<QueueView> {
     {
         live.log.clear();
     }
+    let now = crater_server::now();
+    let recent = queue.evictions.iter().filter(|at| now.secs_since(**at) < HOUR).count() as u64;
     Some(QueueView {
         name: queue.spec.name.to_string(),
         kind: queue.spec.kind.to_string(),
@@ -158,6 +184,13 @@ fn view(app: &App, caller: &Caller, name: &QueueName) -> Option<QueueView> {
         tenant,
         waiting: queue.waiting.len() as u64,
         running: queue.running.len() as u64,
+        room: QueueRoom {
+            minimum_run: queue.spec.room.minimum_run,
+            preemptions_per_hour: queue.spec.room.preemptions_per_hour,
+            preemptions_per_job: queue.spec.room.preemptions_per_job,
+            reserve_after: queue.spec.room.reserve_after,
+            preemptions_last_hour: recent,
+        },
         policy,
     })
 }

@@ -1,5 +1,7 @@
 //! Tenants and their quotas.
 
+mod borrowing;
+
 use crate::amount::Amount;
 use crate::app::App;
 use crate::auth::{Caller, Role};
@@ -38,11 +40,14 @@ pub struct ResourceView {
     /// Always usable; no limit without it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hard: Option<String>,
-    /// Usable while there is spare capacity, once borrowing is on.
+    /// Usable while there is spare capacity, while borrowing is open.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub soft: Option<String>,
-    /// The same three as plain numbers, in milli-cards, milli-cores, MiB or
-    /// MB/s: used, hard, soft.
+    /// What of the use is borrowed: what was above hard when it was admitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub borrowed: Option<String>,
+    /// Used, hard and soft as plain numbers, in milli-cards, milli-cores, MiB or
+    /// MB/s.
     pub figures: (u64, Option<u64>, Option<u64>),
 }
 
@@ -51,6 +56,7 @@ fn view(state: &State, path: &str) -> QuotaView {
     let level = quotas.levels().find(|level| *level.path == *path);
     let spec = level.and_then(|level| level.spec.clone());
     let used = |resource: &Resource| level.map_or(0, |level| level.used.get(resource));
+    let loan = |resource: &Resource| level.map_or(0, |level| level.on_loan(resource));
     let mut resources = BTreeMap::new();
     let models = spec.iter().flat_map(|spec| spec.hard.iter()).map(|(resource, _)| resource);
     let models = models.filter(|resource| matches!(resource, Resource::Model(_)));
@@ -61,6 +67,7 @@ fn view(state: &State, path: &str) -> QuotaView {
             used: resource.spell(used(&resource)),
             hard: hard.map(|n| resource.spell(n)),
             soft: soft.map(|n| resource.spell(n)),
+            borrowed: Some(loan(&resource)).filter(|n| *n > 0).map(|n| resource.spell(n)),
             figures: (used(&resource), hard, soft),
         };
         resources.insert(resource.to_string(), figure);
@@ -75,7 +82,9 @@ fn view(state: &State, path: &str) -> QuotaView {
         }
     }
     if resources.values().any(|r| r.hard.is_some()) && !quotas.platform().borrowing {
-        notes.push("borrowing is off: soft is not used yet".into());
+        notes.push("borrowing is off: soft is not used".into());
+    } else if resources.values().any(|r| r.borrowed.is_some()) {
+        notes.push("what is borrowed can be reclaimed by tenants below their hard quota".into());
     }
     QuotaView {
         tenant: path.to_owned(),
@@ -255,7 +264,9 @@ pub async fn set(
         let spec = spec.rounded();
         spec.check().map(|()| spec)
     };
-    let effects = preview(&books.state, &with(&books.state)?).iter().map(spell).collect();
+    let wanted = with(&books.state)?;
+    let mut effects: Vec<String> = preview(&books.state, &wanted).iter().map(spell).collect();
+    effects.extend(borrowing::would_borrow(&books.state, &wanted));
     if !trial.dry_run {
         let (path, change) = (path.clone(), change.clone());
         // Read again in the thread that writes: what is left out stays as it is then.

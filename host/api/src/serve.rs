@@ -3,8 +3,8 @@
 use crate::app::App;
 use crate::problem::Problem;
 use crate::{
-    auth, backup, cluster, jobs, live, logs, metrics, queues, quotas, requests, samples, status,
-    tokens, usage, webhooks,
+    auth, backup, checkpoints, cluster, jobs, live, logs, metrics, queues, quotas, requests,
+    samples, status, tokens, usage, webhooks,
 };
 use axum::extract::DefaultBodyLimit;
 use axum::http::{StatusCode, header};
@@ -49,6 +49,7 @@ fn routes() -> OpenApiRouter<App> {
         .routes(routes!(jobs::cancel))
         .routes(routes!(jobs::evict))
         .routes(routes!(jobs::retry))
+        .routes(routes!(checkpoints::checkpoint))
         .routes(routes!(queues::list))
         .routes(routes!(queues::get, queues::change))
         .routes(routes!(quotas::list))

@@ -7,7 +7,7 @@ use crater_model::parse::{bandwidth, cpu, gpu, integer, memory};
 use crater_model::select::{Condition, Operator, Selector};
 use crater_model::{
     DiskAsk, FieldError, GpuAsk, Iops, JobSpec, Kind, MilliCards, Need, Priority, Request, Task,
-    TenantPath,
+    TenantPath, Together,
 };
 use crater_store::JobRow;
 use serde::{Deserialize, Serialize};
@@ -80,6 +80,11 @@ pub struct Submit {
     /// Node labels that it needs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub node_selector: BTreeMap<String, String>,
+    /// How near its members must be to each other: domain, zone, or a node
+    /// label's key, followed by `:preferred` where farther will do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(example = "domain:preferred")]
+    pub together: Option<String>,
     /// It may be preempted; not for inference.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub preemptible: bool,
@@ -118,6 +123,20 @@ fn need(field: &str, text: Option<&str>) -> Result<Need, FieldError> {
     }
 }
 
+/// Reads `domain`, `zone` or a label, with `:preferred` or `:required`.
+fn together(text: &str) -> Result<Together, FieldError> {
+    let (level, need) = match text.rsplit_once(':') {
+        None => (text, Need::Required),
+        Some((level, "required")) => (level, Need::Required),
+        Some((level, "preferred")) => (level, Need::Preferred),
+        Some(_) => {
+            let expected = "domain, zone or a node label, and :preferred where farther will do";
+            return Err(FieldError::new("together", text, expected));
+        }
+    };
+    Ok(Together { level: level.into(), need })
+}
+
 /// Steps in which people ask for cards.
 const STEP: MilliCards = MilliCards(100);
 
@@ -143,6 +162,7 @@ impl Submit {
         }
         job.members = self.members.unwrap_or(1);
         job.min_members = self.min.unwrap_or(job.members);
+        job.together = self.together.as_deref().map(together).transpose()?;
         job.preemptible = self.preemptible;
         job.run_limit = self.run_limit.unwrap_or(0);
         job.task = Arc::new(Task {
@@ -267,6 +287,10 @@ pub struct JobView {
     pub attempts: u32,
     /// Times that it was preempted.
     pub preemptions: u32,
+    /// Why it had to go, until it starts again: preempt, reclaim, deadlock,
+    /// defragment, idle, lost-node or manual.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<String>,
     /// Why it waits or how it ended.
     pub reason: String,
     /// What a submitter should know, such as a priority that was lowered.
@@ -287,6 +311,9 @@ pub struct JobDetail {
     pub claims: Vec<ClaimView>,
     /// Nodes by why they cannot take it, with figures.
     pub constraints: Vec<String>,
+    /// What it has to do with the one pool.
+    #[serde(default)]
+    pub room: crate::room::RoomView,
     /// The last decision on it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<DecisionView>,
@@ -372,6 +399,7 @@ impl JobView {
             .collect();
         nodes.sort_unstable();
         nodes.dedup();
+        let cause = job.evicted.filter(|_| !job.state.ended());
         Self {
             id: job.uid.to_string(),
             name: job.spec.name.to_string(),
@@ -393,6 +421,7 @@ impl JobView {
             since: rfc3339(job.since),
             attempts: job.attempts,
             preemptions: job.preemptions,
+            cause: cause.map(|cause| crater_server::chronicle::cause(cause).to_owned()),
             reason,
             notes: vec![],
             detail: None,
@@ -436,6 +465,7 @@ pub fn of_row(row: &JobRow) -> JobView {
         since: rfc3339(row.ended.or(row.started).or(row.placed).unwrap_or(row.submitted)),
         attempts: row.attempts,
         preemptions: row.preemptions,
+        cause: None,
         reason: row.reason.to_string(),
         notes: vec![],
         detail: None,

@@ -94,8 +94,13 @@ impl State {
             job.not_before = at + wait;
             job.reason = reason;
         }
+        let before = self.job(uid).and_then(|j| j.evicted);
         self.drop_claim(claim, at);
         self.lost_member(uid, at);
+        // It lost no machine.
+        if let Some(job) = self.jobs.get_mut(uid.0 as usize) {
+            job.evicted = before;
+        }
     }
 
     /// Whether a job runs, or will, with what it still holds.

@@ -11,7 +11,7 @@ use crate::metrics::Metrics;
 use crate::webhooks::{Hooks, Notice};
 use crater_engine::{Job, State};
 use crater_model::event::Entry;
-use crater_model::{Event, JobState, JobUid, Time};
+use crater_model::{Cause, Event, JobState, JobUid, Time};
 use crater_store::{Store, StoreError};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -57,6 +57,13 @@ impl Chronicle {
         entry: &Entry,
         jobs: &[JobUid],
     ) -> Result<(), StoreError> {
+        if let Event::RoomMade { evictions, .. } = &entry.event {
+            for eviction in evictions.iter().filter(|eviction| !eviction.whole) {
+                let cause = [("cause", cause(eviction.cause).to_owned())];
+                let given = eviction.claims.len() as u64;
+                self.metrics.given_up.get_or_create(&cause).inc_by(given);
+            }
+        }
         for uid in jobs {
             let job = state.job(*uid);
             self.usage.follow(state, *uid, job, entry.at);
@@ -66,7 +73,10 @@ impl Chronicle {
                 continue;
             }
             self.count(job, before, entry);
-            if let Some(event) = notable(before.map(|before| before.state), job.state) {
+            let event = notable(before.map(|before| before.state), job.state);
+            // One that no machine would start had no place to lose.
+            let refused = matches!(entry.event, Event::StartRefused { .. });
+            if let Some(event) = event.filter(|event| !refused || *event != Notice::Preempt) {
                 self.post(store, state, event, job, entry)?;
             }
             if job.state.ended() {
@@ -108,13 +118,13 @@ impl Chronicle {
                 let took = seconds(job.submitted);
                 self.metrics.starts.get_or_create(&[queue()]).observe(took);
             }
-            _ if loses_its_place(before.map(|before| before.state), job.state) => {
-                self.evicted(match entry.event {
-                    Event::NodeRemoved { .. } => "lost-node",
-                    _ => "preempt",
-                });
+            _ if matches!(entry.event, Event::StartRefused { .. }) => {
+                self.metrics.refused.get_or_create(&[queue()]).inc();
             }
-            JobState::Evicted => self.evicted("manual"),
+            _ if loses_its_place(before.map(|before| before.state), job.state) => {
+                self.evicted(job.evicted.unwrap_or(Cause::LostNode));
+            }
+            JobState::Evicted => self.evicted(Cause::Manual),
             _ => {}
         }
         if job.state.ended() {
@@ -123,8 +133,8 @@ impl Chronicle {
         }
     }
 
-    fn evicted(&self, cause: &str) {
-        self.metrics.evictions.get_or_create(&[("cause", cause.to_owned())]).inc();
+    fn evicted(&self, why: Cause) {
+        self.metrics.evictions.get_or_create(&[("cause", cause(why).to_owned())]).inc();
     }
 
     fn post(
@@ -143,6 +153,19 @@ impl Chronicle {
             self.posted = true;
         }
         Ok(())
+    }
+}
+
+/// A cause's name, as the journal, labels and notifications have it.
+pub const fn cause(cause: Cause) -> &'static str {
+    match cause {
+        Cause::Preempt => "preempt",
+        Cause::Reclaim => "reclaim",
+        Cause::Deadlock => "deadlock",
+        Cause::Defragment => "defragment",
+        Cause::Idle => "idle",
+        Cause::LostNode => "lost-node",
+        Cause::Manual => "manual",
     }
 }
 

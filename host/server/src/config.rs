@@ -3,6 +3,7 @@
 
 mod amounts;
 mod hooks;
+mod room;
 
 pub use amounts::Text;
 pub use hooks::Webhook;
@@ -72,6 +73,16 @@ pub struct Config {
     pub tenants: Vec<Tenant>,
     /// A tenant's soft quota where none is set: this many times its hard one.
     pub soft_quota_ratio: f64,
+    /// Tenants may use more than their hard quota, up to the soft one, while
+    /// little of the cluster is in use. What others lent can be reclaimed.
+    pub borrowing: bool,
+    /// Borrowing opens while less of the cluster's GPU is in use, in percent.
+    pub borrow_opens_below: u8,
+    /// Once open, borrowing closes when so much is in use, in percent.
+    pub borrow_closes_at: u8,
+    /// Jobs that are not preemptible may borrow, too. What they borrow cannot
+    /// be reclaimed before they end.
+    pub borrow_unpreemptible: bool,
     /// How long history, usage and decisions are kept, such as 30d or 12h.
     pub retention: String,
     /// How what jobs use is measured.
@@ -199,6 +210,20 @@ pub struct Queue {
     /// beyond them the fallback decides. Without it only each call is bounded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub round_budget: Option<u32>,
+    /// A job that has run for less than this is not preempted, such as 60s.
+    #[serde(default = "room::minute")]
+    pub minimum_run: String,
+    /// Most preemptions of its jobs in any hour; 0 for any number.
+    #[serde(default)]
+    pub preemptions_per_hour: u32,
+    /// A job that was preempted this often is not preempted again; 0 for any
+    /// number.
+    #[serde(default)]
+    pub preemptions_per_job: u32,
+    /// The first job that finds no room has room kept for it after it has
+    /// waited so long, such as 5m; 0s for never.
+    #[serde(default = "room::five_minutes")]
+    pub reserve_after: String,
 }
 
 fn binpack() -> String {
@@ -262,6 +287,10 @@ impl Default for Config {
             tenant: None,
             paused: false,
             round_budget: None,
+            minimum_run: room::minute(),
+            preemptions_per_hour: 0,
+            preemptions_per_job: 0,
+            reserve_after: room::five_minutes(),
         };
         Self {
             listen: "127.0.0.1:8470".into(),
@@ -275,6 +304,10 @@ impl Default for Config {
             ],
             tenants: vec![],
             soft_quota_ratio: 2.0,
+            borrowing: true,
+            borrow_opens_below: 50,
+            borrow_closes_at: 55,
+            borrow_unpreemptible: false,
             retention: "30d".into(),
             metrics: Metrics::default(),
             webhooks: vec![],
@@ -360,13 +393,7 @@ impl Config {
         }
         let run = span("run", &self.cluster.run).map_err(refuse("cluster".into()))?;
         let retention = span("retention", &self.retention).map_err(refuse("retention".into()))?;
-        if !(1.0..=100.0).contains(&self.soft_quota_ratio) {
-            let text = self.soft_quota_ratio.to_string();
-            let error = FieldError::new("soft-quota-ratio", &text, "1 to 100");
-            return Err(refuse("soft-quota-ratio".into())(error));
-        }
-        let soft_quota_ratio_percent = (self.soft_quota_ratio * 100.0).round() as u32;
-        let platform = PlatformSpec { soft_quota_ratio_percent, ..PlatformSpec::default() };
+        let platform = self.platform().map_err(|error| refuse(error.field.clone())(error))?;
         let interval = self.interval().map_err(refuse("metrics".into()))?;
         let webhooks = self.hooks(&refuse)?;
         let budgets = self.queues.iter().filter_map(|queue| {
@@ -490,6 +517,7 @@ impl Queue {
         spec.priority = self.priority;
         spec.fallback = Fallback::parse("fallback", &self.fallback)?;
         spec.paused = self.paused;
+        spec.room = self.room()?;
         if self.round_budget == Some(0) {
             return Err(FieldError::new("round-budget", "0", "milliseconds, 1 or more"));
         }
@@ -538,6 +566,8 @@ mod tests {
             ("queues: [{name: q, kind: training}, {name: q, kind: offline}]", "queues[1]: name"),
             ("retention: 30", "retention: \"30\""),
             ("soft-quota-ratio: 0.5", "soft-quota-ratio"),
+            ("borrow-closes-at: 40", "borrow-closes-at: \"40\""),
+            ("queues: [{name: q, kind: training, minimum-run: 60}]", "queues[0]: minimum-run"),
             ("metrics: {interval: 10m}", "metrics: interval: \"10m\""),
             ("webhooks: [{url: ftp://x}]", "webhooks[0]: url: \"ftp://x\""),
             ("webhooks: [{url: 'http://h/'}, {url: 'http://h/'}]", "webhooks[1]: url"),
@@ -552,6 +582,28 @@ mod tests {
     }
 
     #[test]
+    fn borrowing_is_on_and_room_is_kept_after_five_minutes_unless_it_says_otherwise() {
+        let usual = plan("").unwrap();
+        let (platform, room) = (usual.platform, usual.queues[1].0.room);
+        assert!(platform.borrowing && !platform.borrow_unpreemptible);
+        assert_eq!(
+            (platform.borrow_opens_below_percent, platform.borrow_closes_at_percent),
+            (50, 55)
+        );
+        assert_eq!((room.minimum_run, room.reserve_after), (60, 300));
+        let other = plan(
+            "borrowing: false\nborrow-opens-below: 70\nborrow-closes-at: 80\nqueues: \
+             [{name: q, kind: training, minimum-run: 2m, preemptions-per-hour: 3, \
+             preemptions-per-job: 2, reserve-after: 0s}]",
+        );
+        let other = other.unwrap();
+        let room = other.queues[0].0.room;
+        assert!(!other.platform.borrowing);
+        assert_eq!((room.minimum_run, room.reserve_after), (120, 0));
+        assert_eq!((room.preemptions_per_hour, room.preemptions_per_job), (3, 2));
+    }
+
+    #[test]
     fn a_policys_path_is_relative_to_the_file() {
         let plan =
             plan("queues: [{name: q, kind: training, policy: my/own.wasm, config: {by: nodes}}]");
@@ -563,9 +615,17 @@ mod tests {
     #[test]
     fn the_schema_knows_every_setting() {
         let schema = Config::schema().to_string();
-        for name in
-            ["listen", "soft-quota-ratio", "nvlink", "fallback", "ceiling", "webhooks", "interval"]
-        {
+        for name in [
+            "listen",
+            "soft-quota-ratio",
+            "borrowing",
+            "reserve-after",
+            "nvlink",
+            "fallback",
+            "ceiling",
+            "webhooks",
+            "interval",
+        ] {
             assert!(schema.contains(&format!("\"{name}\"")), "{name}");
         }
     }

@@ -74,7 +74,7 @@ impl Deciders {
                 metrics: self.metrics.clone(),
                 progress: self.progress.clone(),
                 decider: Decider::default(),
-                timed: None,
+                timed: BTreeMap::new(),
             };
             std::thread::Builder::new().name(format!("queue {name}")).spawn(|| thread.run())?;
             queues.insert(name.clone());
@@ -96,8 +96,8 @@ struct Thread {
     metrics: Arc<Metrics>,
     progress: Arc<Progress>,
     decider: Decider,
-    /// The policy that decided last, with its clock.
-    timed: Option<(Digest, Arc<Timed>)>,
+    /// The policies that were asked last, with their clocks.
+    timed: BTreeMap<QueueName, (Digest, Arc<Timed>)>,
 }
 
 impl Thread {
@@ -121,6 +121,7 @@ impl Thread {
             if !grows && waiting.is_none_or(|q| q.waiting.is_empty()) {
                 decided = view.state.seq;
                 wake = None;
+                self.refill();
                 self.done(decided, Tally::default());
                 continue;
             }
@@ -152,8 +153,25 @@ impl Thread {
         }
     }
 
+    /// A queue without work begins no rounds, and others ask its policy what
+    /// its jobs cost: its budget must not stay spent.
+    fn refill(&self) {
+        if let Some(live) = self.policies.known(&self.queue) {
+            live.start_round(self.policies.budget(&self.queue));
+        }
+    }
+
     fn decide(&mut self, state: &State) -> Plan {
         let mut policies = crater_engine::Policies::new();
+        // Each queue prices its own jobs, whoever wants their room. Before this
+        // queue's round is held, and without holding theirs: a swap of theirs
+        // waits for nobody else's round.
+        for (queue, live) in self.policies.all_known() {
+            if queue != self.queue {
+                let policy = timed(&mut self.timed, &live, &queue, &self.metrics);
+                policies.insert(queue, policy);
+            }
+        }
         let slot = self.policies.slot(&self.queue);
         // Held for the round: a swap takes place between rounds.
         let held = slot.as_ref().map(|slot| slot.round());
@@ -203,18 +221,21 @@ impl Thread {
         }
     }
 
-    /// Commits what was placed: how many jobs, and how many no longer fitted.
+    /// Commits what was placed and the room that is made: how many jobs, and how
+    /// many no longer fitted.
     fn commit(&self, plan: Plan) -> Result<(u64, u64), Unavailable> {
         if plan.is_idle() {
             return Ok((0, 0));
         }
-        let all = plan.placements.len() as u64;
+        let all = (plan.placements.len() + plan.rooms.len()) as u64;
         let committed = self.books.change_blocking(move |writer| {
             let now = writer.now;
             let committed = writer.ledger.commit(now, &plan);
             if let Ok(committed) = &committed {
                 let stale = |job| committed.stale.iter().any(|(stale, _)| *stale == job);
-                for record in plan.records.iter().filter(|r| plan.placed(r.job) && !stale(r.job)) {
+                let held = |job| committed.held.contains(&job);
+                let done = |job| (plan.placed(job) && !stale(job)) || held(job);
+                for record in plan.records.iter().filter(|r| done(r.job)) {
                     if let Err(error) = writer.store().record(&plan, record) {
                         tracing::warn!(%error, job = %record.job, "a decision record is lost");
                     }
@@ -286,22 +307,22 @@ impl By {
 
 /// The policy with a clock; another digest gets another one.
 fn timed(
-    known: &mut Option<(Digest, Arc<Timed>)>,
+    known: &mut BTreeMap<QueueName, (Digest, Arc<Timed>)>,
     policy: &Arc<crater_policy::Configured>,
     queue: &QueueName,
     metrics: &Arc<Metrics>,
 ) -> Arc<Timed> {
     let digest = crater_engine::Policy::digest(&**policy);
-    match known {
+    match known.get(queue) {
         Some((same, timed)) if *same == digest && timed.is(policy) => timed.clone(),
         _ => {
-            if let Some((before, old)) = known.take()
+            if let Some((before, old)) = known.remove(queue)
                 && before != digest
             {
                 old.retire();
             }
             let new = Arc::new(Timed::new(policy.clone(), queue, metrics.clone()));
-            *known = Some((digest, new.clone()));
+            known.insert(queue.clone(), (digest, new.clone()));
             new
         }
     }

@@ -7,8 +7,8 @@
 pub mod simulated;
 
 use crate::books::Books;
-use crater_engine::State;
-use crater_model::{Claim, ClaimState, ClaimUid, Event, JobUid};
+use crater_engine::{Job, Journal, Ledger, Refusal, State};
+use crater_model::{Claim, ClaimState, ClaimUid, Event, JobUid, Time};
 use std::collections::BTreeSet;
 
 /// Runs claims.
@@ -22,6 +22,26 @@ pub trait Executor: Send {
     /// Does what is due and reports; returns when it wants to be called again,
     /// at the latest.
     fn step(&mut self, books: &Books) -> std::time::Duration;
+}
+
+/// What every member of a job finds in its environment besides its own: which
+/// job it is, how often it was started before, and whether there is progress
+/// that it saved to go on from.
+pub fn environment(job: &Job) -> [(&'static str, String); 3] {
+    [
+        ("CRATER_JOB_ID", job.uid.to_string()),
+        ("CRATER_RESTART_COUNT", job.attempts.saturating_sub(1).to_string()),
+        ("CRATER_RESUME", u8::from(job.checkpointed.is_some()).to_string()),
+    ]
+}
+
+/// Notes a checkpoint; one of a job that is over meanwhile changes nothing.
+fn saved<J: Journal>(ledger: &mut Ledger<J>, now: Time, job: JobUid) -> Result<bool, Refusal> {
+    match ledger.checkpointed(now, job) {
+        Ok(()) => Ok(true),
+        Err(Refusal::Over { .. } | Refusal::Unknown { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Runs an executor on the journal until the server stops.
@@ -76,7 +96,7 @@ fn touched(state: &State, event: &Event, tell: &mut dyn FnMut(&Claim)) {
         // A lost member makes the others of its job go, too. The claim itself
         // is gone by now, so its job has to be looked for.
         Event::MemberEnded { .. } | Event::StartRefused { .. } | Event::NodeRemoved { .. } => {
-            let going = |job: &&std::sync::Arc<crater_engine::Job>| {
+            let going = |job: &&std::sync::Arc<Job>| {
                 job.state.ended() || job.state == crater_model::JobState::Preempting
             };
             let jobs = state.queues().values().flat_map(|queue| queue.running.iter());

@@ -18,6 +18,7 @@ pub mod collector;
 pub mod config;
 pub mod deciders;
 pub mod executor;
+mod lending;
 pub mod logs;
 pub mod metrics;
 pub mod policies;

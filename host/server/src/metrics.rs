@@ -37,6 +37,10 @@ pub struct Metrics {
     pub faults: Family<Labels<3>, Counter>,
     /// Jobs that lost their place before they were over, by `cause`.
     pub evictions: Family<Labels<1>, Counter>,
+    /// Members that elastic jobs gave up and ran on, by `cause`.
+    pub given_up: Family<Labels<1>, Counter>,
+    /// Starts that an executor refused, by `queue`.
+    pub refused: Family<Labels<1>, Counter>,
     /// Jobs that are over: `queue`, `result`.
     pub ended: Family<Labels<2>, Counter>,
     /// Commands in one durable step of the ledger.
@@ -73,6 +77,8 @@ impl Default for Metrics {
             stale: Family::default(),
             faults: Family::default(),
             evictions: Family::default(),
+            given_up: Family::default(),
+            refused: Family::default(),
             ended: Family::default(),
             batch: Histogram::new(exponential_buckets(1.0, 2.0, 11)),
             commit: Histogram::new(exponential_buckets(0.000_1, 2.0, 15)),
@@ -120,6 +126,16 @@ impl Default for Metrics {
             "evictions",
             "Jobs that lost their place before they were over, by cause",
             metrics.evictions.clone(),
+        );
+        r.register(
+            "members_given_up",
+            "Members that elastic jobs gave up while they ran on, by cause",
+            metrics.given_up.clone(),
+        );
+        r.register(
+            "starts_refused",
+            "Starts that an executor refused, by queue",
+            metrics.refused.clone(),
         );
         r.register("jobs_ended", "Jobs that are over, by queue and how", metrics.ended.clone());
         r.register(

@@ -65,6 +65,8 @@ pub struct Policies {
     places: RwLock<BTreeMap<QueueName, Place>>,
     learner: Mutex<Learner>,
     budgets: RwLock<BTreeMap<QueueName, Duration>>,
+    /// What is live, for those who must not wait for a queue's round or swap.
+    known: RwLock<BTreeMap<QueueName, Live>>,
 }
 
 impl Policies {
@@ -77,6 +79,7 @@ impl Policies {
             places: RwLock::default(),
             learner: Mutex::new(Learner::new(Learner::HALF_LIFE)),
             budgets: RwLock::default(),
+            known: RwLock::default(),
         }
     }
 
@@ -94,6 +97,27 @@ impl Policies {
     /// How long a queue's policy may compute in one round.
     pub fn budget(&self, queue: &str) -> Option<Duration> {
         self.budgets.read().unwrap_or_else(PoisonError::into_inner).get(queue).copied()
+    }
+
+    /// The policy of each queue, without waiting for anybody's round: one that
+    /// is replaced meanwhile may still be given out.
+    pub fn all_known(&self) -> Vec<(QueueName, Arc<Configured>)> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.iter().map(|(queue, live)| (queue.clone(), live.policy.clone())).collect()
+    }
+
+    /// One queue's, likewise.
+    pub fn known(&self, queue: &str) -> Option<Arc<Configured>> {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        known.get(queue).map(|live| live.policy.clone())
+    }
+
+    fn note(&self, queue: &str, live: &Live) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        // Two swaps may come here in another order than they were made.
+        if known.get(queue).is_none_or(|last| last.generation <= live.generation) {
+            known.insert(queue.into(), live.clone());
+        }
     }
 
     /// Counts the versions that went live in a queue; 0 without a policy.
@@ -136,7 +160,7 @@ impl Policies {
             place.wanted = wanted.clone();
             place.slot.clone()
         };
-        self.swap(&slot, wanted, state)
+        self.swap(&slot, wanted, state).inspect(|live| self.note(queue, live))
     }
 
     /// Reads a queue's policy again, its file or its facts having changed.
@@ -146,13 +170,14 @@ impl Policies {
             let place = places.get(queue)?;
             (place.wanted.clone(), place.slot.clone())
         };
-        Some(self.swap(&slot, &wanted, state))
+        Some(self.swap(&slot, &wanted, state).inspect(|live| self.note(queue, live)))
     }
 
     /// Takes a queue's policy away: its built-in order decides.
     pub fn clear(&self, queue: &str) {
         let place = self.places.write().unwrap_or_else(PoisonError::into_inner).remove(queue);
         if let Some(place) = place {
+            self.known.write().unwrap_or_else(PoisonError::into_inner).remove(queue);
             place.slot.clear();
         }
     }
@@ -184,8 +209,9 @@ impl Policies {
         for queue in preparing {
             let Some(slot) = self.slot(&queue) else { continue };
             let Some(wanted) = self.read().get(&queue).map(|p| p.wanted.clone()) else { continue };
-            if let Err(error) = self.swap_with(&slot, &wanted, state, &mix) {
-                tracing::warn!(%queue, %error, "the mix was not taken");
+            match self.swap_with(&slot, &wanted, state, &mix) {
+                Ok(live) => self.note(&queue, &live),
+                Err(error) => tracing::warn!(%queue, %error, "the mix was not taken"),
             }
         }
     }

@@ -107,7 +107,7 @@ impl System {
         policies.set_budgets(plan.budgets.clone());
         let deciders = Deciders::new(books.clone(), policies.clone(), metrics.clone());
         let pace = Pace { run: plan.run, ..Pace::default() };
-        let executor = Simulated::new(pace);
+        let executor = Simulated::new(pace).with_history(Reader::open(&options.data)?);
         let system = Arc::new(Self {
             books,
             policies,
@@ -142,6 +142,7 @@ impl System {
             .name("executor".into())
             .spawn(move || crate::executor::run(&books, executor))?;
         crate::collector::start(&system, Arc::new(Declared))?;
+        crate::lending::start(&system)?;
         crate::webhooks::start(&system)?;
         Self::keep_house(&system)?;
         Self::learn(&system)?;

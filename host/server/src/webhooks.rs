@@ -47,7 +47,8 @@ impl Notice {
             .collect();
         nodes.sort_unstable();
         nodes.dedup();
-        serde_json::json!({
+        let cause = job.evicted.filter(|_| self == Self::Preempt);
+        let mut body = serde_json::json!({
             "event": self.name(),
             "sequence": entry.seq,
             "at": crate::rfc3339(entry.at),
@@ -63,8 +64,11 @@ impl Notice {
                 "preemptions": job.preemptions,
                 "nodes": nodes,
             },
-        })
-        .to_string()
+        });
+        if let Some(cause) = cause {
+            body["cause"] = crate::chronicle::cause(cause).into();
+        }
+        body.to_string()
     }
 }
 

@@ -6,6 +6,7 @@ mod event;
 mod list;
 mod logs;
 pub mod metrics;
+mod room;
 mod submit;
 mod wait;
 mod watch;
@@ -29,6 +30,13 @@ pub fn run(api: &Api, output: Output, command: &JobCommand) -> anyhow::Result<()
         }
         JobCommand::Cancel(args) => end::cancel(api, output, &args.ids, &args.reason),
         JobCommand::Evict(args) => end::evict(api, output, args),
+        JobCommand::Checkpoint(of) => {
+            let body = serde_json::json!({});
+            let job: JobView = api.post(&path(&["jobs", &of.id, "checkpoint"]), &body)?;
+            print::answer(output, &job, |_| {
+                format!("{} {}: its progress is saved", job.id, print::clean(&job.name))
+            })
+        }
         JobCommand::Update(args) => {
             let change = JobChange {
                 priority: args.changes.priority.as_deref().map(Into::into),

@@ -95,10 +95,38 @@ fn policy(queue: &QueueView) -> String {
     queue.policy.as_ref().map(|policy| policy.source.clone()).unwrap_or_default()
 }
 
+/// Preemptions in the last hour against what there may be.
+fn budget(queue: &QueueView) -> String {
+    let most = match queue.room.preemptions_per_hour {
+        0 => "any".to_owned(),
+        most => most.to_string(),
+    };
+    format!("{}/{most}", queue.room.preemptions_last_hour)
+}
+
+/// How its jobs make room, and have it kept.
+fn room(queue: &QueueView) -> [(&'static str, String); 4] {
+    let room = &queue.room;
+    let per_job = match room.preemptions_per_job {
+        0 => "any number".to_owned(),
+        most => format!("at most {most}"),
+    };
+    let reserve = match room.reserve_after {
+        0 => "never".to_owned(),
+        after => format!("for its first job after {}", spell::seconds(after.into())),
+    };
+    [
+        ("minimum-run", spell::seconds(room.minimum_run.into())),
+        ("preemptions", format!("{} in the last hour", budget(queue))),
+        ("preemptions of a job", per_job),
+        ("keeps room", reserve),
+    ]
+}
+
 fn list(queues: &[QueueView], wide: bool) -> String {
     let mut head = vec!["NAME", "KIND", "PRIORITY", "POLICY", "STATUS", "WAITING", "RUNNING"];
     if wide {
-        head.extend(["FALLBACK", "TENANT"]);
+        head.extend(["FALLBACK", "TENANT", "PREEMPTED/H"]);
     }
     let mut table = Table::new(&head);
     for queue in queues {
@@ -113,7 +141,8 @@ fn list(queues: &[QueueView], wide: bool) -> String {
             queue.running.to_string(),
         ];
         if wide {
-            row.extend([queue.fallback.clone(), queue.tenant.clone().unwrap_or_default()]);
+            let tenant = queue.tenant.clone().unwrap_or_default();
+            row.extend([queue.fallback.clone(), tenant, budget(queue)]);
         }
         table.row(row);
     }
@@ -139,6 +168,7 @@ fn describe(queue: &QueueView) -> String {
                 .map_or_else(|| "none: the fallback decides".into(), |p| p.source.clone()),
         ),
     ];
+    lines.extend(room(queue));
     let Some(policy) = &queue.policy else { return pairs(lines) };
     lines.push(("config", policy.config.to_string()));
     if let Some(live) = &policy.live {

@@ -77,6 +77,7 @@ fn lines(quota: &QuotaView) -> String {
         all.push((format!("{name}-used"), bare(&resource.used)));
         all.push((format!("{name}-hard"), limit(resource.hard.as_ref())));
         all.push((format!("{name}-soft"), limit(resource.soft.as_ref())));
+        all.extend(resource.borrowed.as_ref().map(|n| (format!("{name}-borrowed"), bare(n))));
     }
     let ceiling = quota.ceiling.map(|ceiling| ceiling.to_string());
     all.push(("ceiling".to_owned(), limit(ceiling.as_ref())));
@@ -97,10 +98,10 @@ fn table(all: &[QuotaView], wide: bool) -> String {
             head.push(name.to_owned());
         }
     }
-    head.push("CEILING".into());
+    head.extend(["CEILING".into(), "BORROWED".into()]);
     let mut table = Table::new(&head.iter().map(String::as_str).collect::<Vec<_>>());
     for quota in all {
-        let mut row = vec![quota.tenant.clone()];
+        let (mut row, mut borrowed) = (vec![quota.tenant.clone()], vec![]);
         for name in COMMON {
             let resource = quota.resources.get(name);
             let used = resource.map_or_else(|| "0".into(), |r| bare(&r.used));
@@ -111,8 +112,11 @@ fn table(all: &[QuotaView], wide: bool) -> String {
             } else {
                 row.push(format!("{used}/{hard}/{soft}"));
             }
+            let loan = resource.and_then(|r| r.borrowed.as_ref());
+            borrowed.extend(loan.map(|n| format!("{name} {}", bare(n))));
         }
         row.push(quota.ceiling.map(|c| c.to_string()).unwrap_or_default());
+        row.push(borrowed.join(", "));
         table.row(row);
     }
     let mut text = table.text(print::colours());
@@ -123,7 +127,7 @@ fn table(all: &[QuotaView], wide: bool) -> String {
         all.iter().flat_map(|quota| quota.notes.iter().map(move |note| (quota, note)))
     {
         // What holds for all is no news of each.
-        if !note.starts_with("borrowing is off") {
+        if !note.starts_with("borrowing is off") && !note.starts_with("what is borrowed") {
             let _ = writeln!(text, "{}: {}", print::clean(&quota.tenant), print::clean(note));
         }
     }
@@ -186,6 +190,7 @@ mod tests {
             used: "3".into(),
             hard: Some("8".into()),
             soft: None,
+            borrowed: None,
             figures: (3000, Some(8000), None),
         };
         let quota = QuotaView {

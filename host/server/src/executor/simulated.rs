@@ -3,18 +3,27 @@
 //!
 //! A job's environment may say what it plays: `CRATER_SIMULATE_SECONDS` how
 //! long each member runs, `CRATER_SIMULATE_EXIT` its exit code,
-//! `CRATER_SIMULATE_UTILISATION` which part of what it holds it uses.
+//! `CRATER_SIMULATE_UTILISATION` which part of what it holds it uses,
+//! `CRATER_SIMULATE_CHECKPOINT` after how many seconds, again and again, the job
+//! saves its progress, also when it is told to end; it goes on from there when
+//! it starts again. `CRATER_SIMULATE_STOP` is how many seconds it takes to end
+//! when it is told to, and `CRATER_SIMULATE_REFUSE` the words with which its
+//! machine refuses to start it.
 
 mod gauge;
+mod play;
+mod progress;
 
 use super::Executor;
 use crate::books::{Books, now};
 use crate::logs::{InMemory, Stream};
 use crater_engine::State;
 use crater_model::{Claim, ClaimState, ClaimUid, JobState, JobUid, Time};
+use crater_store::Reader;
 pub use gauge::Declared;
+use play::Play;
+use progress::Progress;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,51 +56,53 @@ enum Next {
     Gone,
 }
 
+/// What is told of a claim.
+#[derive(Clone, Debug)]
+enum Report {
+    Runs,
+    Refused(String),
+    Saved(JobUid),
+    Ended { success: bool },
+    Gone,
+}
+
 /// The executor.
-#[derive(Debug)]
 pub struct Simulated {
     pace: Pace,
+    /// What jobs did before.
+    history: Option<Reader>,
     /// What comes next for each claim, and when.
     next: BTreeMap<ClaimUid, (Time, Next)>,
     due: BTreeSet<(Time, ClaimUid)>,
-    runs: BTreeMap<ClaimUid, Run>,
+    /// When jobs save their progress, by the claim that does it.
+    saves: BTreeSet<(Time, ClaimUid)>,
+    runs: BTreeMap<ClaimUid, Play>,
     logs: Arc<InMemory>,
-}
-
-/// What a claim's member plays.
-#[derive(Clone, Debug)]
-struct Run {
-    job: JobUid,
-    member: u32,
-    /// Where it runs, and what.
-    place: String,
-    time: Duration,
-    exit: String,
-}
-
-impl Run {
-    fn success(&self) -> bool {
-        self.exit == "0"
-    }
 }
 
 /// Jobs of which lines are kept.
 const JOBS: usize = 4096;
 /// Bytes of lines that are kept of a job.
 const BYTES: usize = 16 << 10;
-/// Characters of a command in a line.
-const COMMAND: usize = 200;
 
 impl Simulated {
     /// At this pace.
     pub fn new(pace: Pace) -> Self {
         Self {
             pace,
+            history: None,
             next: BTreeMap::new(),
             due: BTreeSet::new(),
+            saves: BTreeSet::new(),
             runs: BTreeMap::new(),
             logs: Arc::new(InMemory::new(JOBS, BYTES)),
         }
+    }
+
+    /// With what jobs did before: they go on from their checkpoints.
+    #[must_use]
+    pub fn with_history(self, history: Reader) -> Self {
+        Self { history: Some(history), ..self }
     }
 
     /// What jobs print: what happened to them here.
@@ -99,9 +110,9 @@ impl Simulated {
         self.logs.clone()
     }
 
-    fn say(&self, run: &Run, text: &str) {
-        let line = format!("{} member {}: {text}\n", crate::rfc3339(now()), run.member);
-        self.logs.print(run.job, Stream::Stdout, line.as_bytes());
+    fn say(&self, play: &Play, text: &str) {
+        let line = format!("{} member {}: {text}\n", crate::rfc3339(now()), play.member);
+        self.logs.print(play.job, Stream::Stdout, line.as_bytes());
     }
 
     fn plan(&mut self, claim: ClaimUid, at: Time, next: Next) {
@@ -111,44 +122,74 @@ impl Simulated {
         self.due.insert((at, claim));
     }
 
-    /// What a claim's member plays.
-    fn run_of(&self, state: &State, claim: &Claim) -> Run {
-        let task = state.job(claim.job).map(|job| job.spec.task.clone()).unwrap_or_default();
-        let seconds = task.env.get("CRATER_SIMULATE_SECONDS");
-        let seconds = seconds.and_then(|text| text.parse::<f64>().ok());
-        let seconds = seconds.filter(|s| s.is_finite() && (0.0..1e9).contains(s));
-        let exit = task.env.get("CRATER_SIMULATE_EXIT").map_or("0", String::as_str);
-        Run {
-            job: claim.job,
-            member: claim.member,
-            place: place(state, claim, &task.image, &task.command),
-            time: seconds.map_or(self.pace.run, Duration::from_secs_f64),
-            exit: exit.chars().take(16).collect(),
+    /// What a job can go on from. Only one that saved its progress is looked up.
+    fn progress(&self, state: &State, job: JobUid) -> Progress {
+        let saved = state.job(job).is_some_and(|job| job.checkpointed.is_some());
+        let history = self.history.as_ref().filter(|_| saved);
+        let events = history.map(|history| history.events(job)).transpose();
+        let events = events.unwrap_or_else(|error| {
+            tracing::warn!(%error, %job, "it starts from nothing");
+            None
+        });
+        events.map(|events| Progress::of(&events)).unwrap_or_default()
+    }
+
+    /// The job saves its progress by this claim after a while.
+    fn save_later(&mut self, claim: ClaimUid, every: Option<Duration>) {
+        if let Some(every) = every {
+            self.saves.insert((now() + every, claim));
         }
     }
-}
 
-/// Where a member runs and what, in words.
-fn place(state: &State, claim: &Claim, image: &str, command: &str) -> String {
-    let node = state.node(claim.node).map_or("a node", |node| &*node.spec.name);
-    let mut text = format!("node {node}");
-    for card in &claim.held.cards {
-        let _ = match &card.instance {
-            Some(mig) => write!(text, ", card {} ({})", card.card, mig.profile),
-            None => write!(text, ", card {} ({} of it, {})", card.card, card.milli, card.memory),
-        };
+    /// The checkpoints that are due, each with its job.
+    fn saved(&mut self, time: Time, reports: &mut Vec<(ClaimUid, Report)>) {
+        while let Some((at, claim)) = self.saves.first().copied().filter(|(at, _)| *at <= time) {
+            self.saves.remove(&(at, claim));
+            let Some(play) = self.runs.get(&claim).cloned() else { continue };
+            self.say(&play, "saves its progress");
+            reports.push((claim, Report::Saved(play.job)));
+            if matches!(self.next.get(&claim), Some((_, Next::End { .. }))) {
+                self.save_later(claim, play.save);
+            }
+        }
     }
-    let cut = |text: &str| {
-        let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-        plain.chars().take(COMMAND).collect::<String>()
-    };
-    if !image.is_empty() {
-        let _ = write!(text, ", image {}", cut(image));
+
+    /// What has happened by now.
+    fn happened(&mut self, time: Time) -> Vec<(ClaimUid, Report)> {
+        let mut reports = vec![];
+        // First: who is told to end saves before it does.
+        self.saved(time, &mut reports);
+        while let Some((at, claim)) = self.due.first().copied().filter(|(at, _)| *at <= time) {
+            self.due.remove(&(at, claim));
+            let Some((_, next)) = self.next.remove(&claim) else { continue };
+            let Some(play) = self.runs.get(&claim).cloned() else { continue };
+            let report = match (next, &play.refuse) {
+                (Next::Up, Some(words)) => {
+                    self.say(&play, &format!("its start is refused: {words}"));
+                    Report::Refused(words.clone())
+                }
+                (Next::Up, None) => {
+                    self.say(&play, "runs");
+                    let end = Next::End { success: play.success() };
+                    self.plan(claim, time + play.rest(), end);
+                    self.save_later(claim, play.save);
+                    reports.push((claim, Report::Runs));
+                    continue;
+                }
+                (Next::End { success }, _) => {
+                    self.say(&play, &format!("ended with exit code {}", play.exit));
+                    Report::Ended { success }
+                }
+                (Next::Gone, _) => {
+                    self.say(&play, "ended, as it was told");
+                    Report::Gone
+                }
+            };
+            reports.push((claim, report));
+            self.runs.remove(&claim);
+        }
+        reports
     }
-    if !command.is_empty() {
-        let _ = write!(text, "; would run `{}`", cut(command));
-    }
-    text
 }
 
 impl Executor for Simulated {
@@ -156,63 +197,63 @@ impl Executor for Simulated {
         if self.next.contains_key(&claim.uid) {
             return;
         }
-        let run = self.run_of(state, claim);
-        let (time, success) = (run.time, run.success());
+        let progress = self.progress(state, claim.job);
+        let play = Play::of(state, claim, progress, self.pace);
         if claim.state == ClaimState::Held {
             // It ran before this process did: it has the rest of its time.
             let running = state.job(claim.job).filter(|job| job.state == JobState::Running);
             let since = running.map_or_else(now, |job| job.since);
-            self.say(&run, &format!("taken up again on {}", run.place));
-            self.plan(claim.uid, since + time, Next::End { success });
+            self.say(&play, &format!("taken up again on {}", play.place));
+            let rest = play.time.saturating_sub(play.progress.base);
+            self.plan(claim.uid, since + rest, Next::End { success: play.success() });
+            self.save_later(claim.uid, play.save);
         } else {
-            self.say(&run, &format!("starting on {}", run.place));
+            self.say(&play, &format!("starting on {}; {}", play.place, play.told));
+            if !play.progress.saved.is_zero() {
+                let (saved, rest) = (play.progress.saved.as_secs(), play.rest().as_secs());
+                self.say(&play, &format!("goes on after {saved} s, {rest} s are left"));
+            }
             self.plan(claim.uid, now() + self.pace.start, Next::Up);
         }
-        self.runs.insert(claim.uid, run);
+        self.runs.insert(claim.uid, play);
     }
 
     fn stop(&mut self, state: &State, claim: &Claim) {
-        if !matches!(self.next.get(&claim.uid), Some((_, Next::Gone))) {
-            if let Some(run) = self.runs.get(&claim.uid) {
-                let job = state.job(claim.job);
-                let why = job.map_or_else(String::new, |job| match job.state {
-                    state if state.ended() => format!(": {state}, {}", job.reason),
-                    state => format!(": {state}"),
-                });
-                self.say(run, &format!("told to end{why}"));
-            }
-            self.plan(claim.uid, now() + self.pace.stop, Next::Gone);
+        if matches!(self.next.get(&claim.uid), Some((_, Next::Gone))) {
+            return;
         }
+        let job = state.job(claim.job);
+        let known = self.runs.get(&claim.uid).cloned();
+        // One that ran before this process did, and was told before.
+        let play = known.unwrap_or_else(|| Play::of(state, claim, Progress::default(), self.pace));
+        let why = job.map_or_else(String::new, |job| match (job.state, job.evicted) {
+            (state, _) if state.ended() => format!(": {state}, {}", job.reason),
+            (JobState::Preempting, Some(cause)) => format!(": {cause}"),
+            (state, _) => format!(": {state}"),
+        });
+        self.say(&play, &format!("told to end{why}"));
+        let ran = matches!(self.next.get(&claim.uid), Some((_, Next::End { .. })));
+        let again = job.is_some_and(|job| !job.state.ended());
+        if ran && again && play.save.is_some() {
+            self.saves.insert((now(), claim.uid));
+        }
+        self.plan(claim.uid, now() + play.stop, Next::Gone);
+        self.runs.insert(claim.uid, play);
     }
 
     fn step(&mut self, books: &Books) -> Duration {
-        let time = now();
-        let mut moves = vec![];
-        while let Some((at, claim)) = self.due.first().copied().filter(|(at, _)| *at <= time) {
-            self.due.remove(&(at, claim));
-            let Some((_, next)) = self.next.remove(&claim) else { continue };
-            moves.push((claim, next));
-            let Some(run) = self.runs.get(&claim).cloned() else { continue };
-            match next {
-                Next::Up => {
-                    self.say(&run, "runs");
-                    self.plan(claim, time + run.time, Next::End { success: run.success() });
-                    continue;
-                }
-                Next::End { .. } => self.say(&run, &format!("ended with exit code {}", run.exit)),
-                Next::Gone => self.say(&run, "ended, as it was told"),
-            }
-            self.runs.remove(&claim);
-        }
-        if !moves.is_empty() {
+        let reports = self.happened(now());
+        if !reports.is_empty() {
             let reported = books.change_blocking(move |writer| {
-                for (claim, next) in moves {
+                for (claim, report) in reports {
                     let (now, ledger) = (writer.now, &mut writer.ledger);
                     // An old message changes nothing, and says so by `false`.
-                    let told = match next {
-                        Next::Up => ledger.move_claim(now, claim, ClaimState::Held),
-                        Next::End { success } => ledger.member_ended(now, claim, success),
-                        Next::Gone => ledger.move_claim(now, claim, ClaimState::Gone),
+                    let told = match report {
+                        Report::Runs => ledger.move_claim(now, claim, ClaimState::Held),
+                        Report::Refused(words) => ledger.refuse_start(now, claim, &words),
+                        Report::Saved(job) => super::saved(ledger, now, job),
+                        Report::Ended { success } => ledger.member_ended(now, claim, success),
+                        Report::Gone => ledger.move_claim(now, claim, ClaimState::Gone),
                     };
                     if let Err(error) = told {
                         tracing::error!(%error, %claim, "a report was refused");
@@ -223,7 +264,9 @@ impl Executor for Simulated {
                 return Duration::from_secs(1);
             }
         }
-        let pause = self.due.first().map_or(Duration::from_secs(1), |(at, _)| *at - now());
+        let first = self.due.first().into_iter().chain(self.saves.first());
+        let next = first.map(|(at, _)| *at).min();
+        let pause = next.map_or(Duration::from_secs(1), |at| at - now());
         pause.clamp(Duration::from_millis(1), Duration::from_secs(1))
     }
 }

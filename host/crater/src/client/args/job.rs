@@ -21,10 +21,13 @@ pub enum JobCommand {
     Describe(Id),
     /// End jobs of one's own
     Cancel(Cancel),
-    /// End jobs of others, as their manager
+    /// Say that a running job saved its progress: it goes on from there
+    #[command(after_help = "Example:\n  crater job checkpoint \"$CRATER_JOB_ID\"")]
+    Checkpoint(Id),
+    /// End jobs of others, as their manager, or send them back to their queue
     #[command(
         after_help = EVICT,
-        override_usage = "crater job evict [--reason TEXT] <JOB>...\n       crater job evict [--reason TEXT] --tenant TENANT [--priority LEVEL] --all"
+        override_usage = "crater job evict [--reason TEXT] [--requeue] <JOB>...\n       crater job evict [--reason TEXT] [--requeue] --tenant TENANT [--priority LEVEL] --all"
     )]
     Evict(Evict),
     /// Change a job that is not over
@@ -67,6 +70,7 @@ const LIST: &str = "Examples:
 
 const EVICT: &str = "Examples:
   crater job evict job-001 --reason quota-exceeded
+  crater job evict job-001 --requeue --reason \"the node is repaired\"
   crater job evict --tenant team-nlp --priority low --all";
 
 /// `job submit`. A field that is given here goes before the file's.
@@ -147,6 +151,10 @@ pub struct SubmitArgs {
     /// Members that suffice to start
     #[arg(long, value_name = "N")]
     pub min: Option<u32>,
+    /// How near its members must be: domain, zone or a node label, and
+    /// :preferred where farther will do
+    #[arg(long, value_name = "LEVEL[:preferred]")]
+    pub together: Option<String>,
     /// Node labels that it needs; may be repeated
     #[arg(long, value_name = "LABEL=VALUE", value_parser = pair)]
     pub node_selector: Vec<(String, String)>,
@@ -248,6 +256,9 @@ pub struct Evict {
     /// Why, for people
     #[arg(long, default_value = "evicted by hand")]
     pub reason: String,
+    /// They wait and start again, from their checkpoints; else they are over
+    #[arg(long)]
+    pub requeue: bool,
 }
 
 /// `job update`.

@@ -16,6 +16,7 @@ pub fn text(job: &JobView) -> String {
         section(&mut text, "Asked for, by each member", &pairs(asked(&spec.request)));
         section(&mut text, "Runs", &pairs(task(&spec)));
     }
+    section(&mut text, "In the Pool", &pairs(super::room::lines(job, &detail.room)));
     section(&mut text, "Scheduling Constraints", &constraints(job, detail));
     if let Some(decision) = &detail.decision {
         section(&mut text, "Last Decision", &pairs(decided(decision)));
@@ -41,7 +42,7 @@ fn section(text: &mut String, title: &str, body: &str) {
 
 fn head(job: &JobView) -> Vec<(&'static str, String)> {
     let mut lines = vec![
-        ("status", format!("{} for {}", job.status, spell::age(&job.since))),
+        ("status", format!("{} for {}", super::room::status(job), spell::age(&job.since))),
         ("queue", job.queue.clone()),
         ("tenant", job.tenant.clone()),
         ("kind", job.kind.clone()),
@@ -61,9 +62,6 @@ fn head(job: &JobView) -> Vec<(&'static str, String)> {
     }
     if job.members > 1 {
         lines.push(("members", format!("{}, {} suffice to start", job.members, job.min)));
-    }
-    if job.preemptions > 0 {
-        lines.push(("preempted", format!("{} times", job.preemptions)));
     }
     if !job.nodes.is_empty() {
         lines.push(("nodes", job.nodes.join(", ")));

@@ -7,13 +7,15 @@ use crate::client::print;
 use crate::exit::input;
 use anyhow::anyhow;
 use crater_api::JobView;
-use crater_api::jobs::Why;
+use crater_api::jobs::{Eviction, Why};
 use crater_model::Priority;
+use serde::Serialize;
 use std::fmt::Write as _;
 
 /// Cancels jobs.
 pub fn cancel(api: &Api, output: Output, ids: &[String], reason: &str) -> anyhow::Result<()> {
-    let done = each(api, ids.iter().map(String::as_str), "cancel", reason);
+    let done =
+        each(api, ids.iter().map(String::as_str), "cancel", &Why { reason: reason.to_owned() });
     let text = done.ended.iter().fold(String::new(), |text, job| text + &ended(job));
     print::answer(output, &done.ended, |_| text)?;
     done.result(ids.len())
@@ -21,8 +23,9 @@ pub fn cancel(api: &Api, output: Output, ids: &[String], reason: &str) -> anyhow
 
 /// Evicts jobs.
 pub fn evict(api: &Api, output: Output, args: &Evict) -> anyhow::Result<()> {
+    let how = Eviction { reason: args.reason.clone(), requeue: args.requeue };
     let Some(tenant) = &args.tenant else {
-        let done = each(api, args.ids.iter().map(String::as_str), "evict", &args.reason);
+        let done = each(api, args.ids.iter().map(String::as_str), "evict", &how);
         let text = done.ended.iter().fold(String::new(), |text, job| text + &ended(job));
         print::answer(output, &done.ended, |_| text)?;
         return done.result(args.ids.len());
@@ -41,7 +44,7 @@ pub fn evict(api: &Api, output: Output, args: &Evict) -> anyhow::Result<()> {
     };
     let mut jobs = super::list::all(api, &which)?;
     jobs.retain(|job| priority.is_none_or(|priority| job.priority == priority.0));
-    let mut done = each(api, jobs.iter().map(|job| job.id.as_str()), "evict", &args.reason);
+    let mut done = each(api, jobs.iter().map(|job| job.id.as_str()), "evict", &how);
     // Nobody named these: one that has ended since it was listed is as wished.
     let over =
         |error: &anyhow::Error| error.downcast_ref::<Refused>().is_some_and(|r| r.0.status == 409);
@@ -71,7 +74,7 @@ fn print_safe(text: &str) -> String {
 
 fn ended(job: &JobView) -> String {
     let why = if job.reason.is_empty() { String::new() } else { format!(": {}", job.reason) };
-    print::clean(&format!("{} {} {}{why}", job.id, job.name, job.status)) + "\n"
+    print::clean(&format!("{} {} {}{why}", job.id, job.name, super::room::status(job))) + "\n"
 }
 
 /// What became of each.
@@ -81,11 +84,15 @@ struct Done {
 }
 
 /// Ends each; one that cannot be ended does not keep the rest.
-fn each<'a>(api: &Api, ids: impl Iterator<Item = &'a str>, how: &str, reason: &str) -> Done {
-    let why = Why { reason: reason.to_owned() };
+fn each<'a>(
+    api: &Api,
+    ids: impl Iterator<Item = &'a str>,
+    how: &str,
+    why: &impl Serialize,
+) -> Done {
     let mut done = Done { ended: vec![], errors: vec![] };
     for id in ids {
-        match api.post::<JobView>(&path(&["jobs", id, how]), &why) {
+        match api.post::<JobView>(&path(&["jobs", id, how]), why) {
             Ok(job) => done.ended.push(job),
             Err(error) => {
                 let stop = !error.is::<Refused>();

@@ -76,7 +76,7 @@ pub fn row(job: &JobView, wide: bool) -> Vec<String> {
     let mut row = vec![
         job.id.clone(),
         job.name.clone(),
-        job.status.clone(),
+        super::room::status(job),
         spell::gpu(job.gpu_milli),
         spell::memory(job.gpu_memory_mib),
         nodes,

@@ -22,11 +22,6 @@ pub fn run(api: &Api, output: Output, args: &SubmitArgs) -> anyhow::Result<()> {
     if !new && args.key.is_some() {
         print::note(&format!("{} was submitted with this key before", job.id));
     }
-    if new && submit.preemptible {
-        print::note(
-            "when it is preempted it gets a signal; what it has not saved by then it does again",
-        );
-    }
     job.notes.iter().for_each(|note| print::note(note));
     if !args.wait {
         return print::answer(output, &job, |_| said(&job));
@@ -93,6 +88,7 @@ fn asked(args: &SubmitArgs) -> anyhow::Result<Submit> {
         (&mut submit.kind, &args.kind),
         (&mut submit.mig_profile, &args.mig_profile),
         (&mut submit.nvlink, &args.nvlink),
+        (&mut submit.together, &args.together),
         (&mut submit.numa, &args.numa),
     ] {
         *to = from.clone().or(to.take());
