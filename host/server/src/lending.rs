@@ -1,4 +1,5 @@
-//! Opens and closes borrowing by how much of the cluster is in use.
+//! Opens and closes borrowing by how much of the cluster is in use, and looks
+//! for deadlocks.
 //!
 //! The rule and its two thresholds are the ledger's; this thread tells it the
 //! figure, every five seconds and soon after much was placed or given back.
@@ -15,6 +16,8 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_secs(5);
 /// Books are looked at no more often than this, however often they change.
 const REST: Duration = Duration::from_millis(250);
+/// Deadlocks are looked for so often.
+const DEADLOCKS: Duration = Duration::from_secs(30);
 /// Points of a percent of the cluster that count as much.
 const MUCH: u64 = 5;
 /// Measured use is averaged over this long.
@@ -28,6 +31,7 @@ pub fn start(system: &Arc<System>) -> std::io::Result<()> {
     std::thread::Builder::new().name("lending".into()).spawn(move || {
         let (mut seq, mut told) = (0, None);
         let mut last: Option<Instant> = None;
+        let mut looked = Instant::now();
         loop {
             let Some(strong) = system.upgrade() else { return };
             let view = strong.books.view();
@@ -40,6 +44,12 @@ pub fn start(system: &Arc<System>) -> std::io::Result<()> {
                 }
                 (told, last) = (promised, Some(Instant::now()));
             }
+            if looked.elapsed() >= DEADLOCKS {
+                looked = Instant::now();
+                if deadlocks(&strong).is_err() {
+                    return;
+                }
+            }
             seq = view.state.seq.max(seq);
             let left = last.map_or(TICK, |last| TICK.saturating_sub(last.elapsed()));
             let books = strong.books.clone();
@@ -48,6 +58,20 @@ pub fn start(system: &Arc<System>) -> std::io::Result<()> {
             books.wait(seq, left);
         }
     })?;
+    Ok(())
+}
+
+/// Sends a gang back to its queue if it and others wait for each other's parts.
+fn deadlocks(system: &System) -> Result<(), crate::books::Unavailable> {
+    if crater_engine::deadlock::deadlock(&system.books.view().state, now()).is_none() {
+        return Ok(());
+    }
+    let broken = system.books.change_blocking(|writer| writer.ledger.break_deadlock(writer.now))?;
+    match broken {
+        Ok(Some(job)) => tracing::warn!(%job, "it was evicted to end a deadlock"),
+        Ok(None) => {}
+        Err(error) => tracing::error!(%error, "a deadlock stays as it is"),
+    }
     Ok(())
 }
 
