@@ -51,9 +51,9 @@ lint: setup ## formatting, clippy, licences, the crate graph, generated files
 	@echo '== lint'
 	@$(ENV) cargo xtask lint
 
-bench: policies ## measure decisions and policies
+bench: build ## measure decisions, policies and the server: docs/bench.md
 	@echo '== bench'
-	@$(ENV) cargo run --release --quiet --package crater-bench
+	@$(ENV) target/release/crater-bench
 
 # About an hour on two cores; a failing world prints a minimal scenario.
 worlds: setup ## run 20,000 random worlds; CRATER_SEED says where they begin

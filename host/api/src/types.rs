@@ -140,6 +140,10 @@ fn together(text: &str) -> Result<Together, FieldError> {
 /// Steps in which people ask for cards.
 const STEP: MilliCards = MilliCards(100);
 
+/// Most of anything, in its smallest unit, over all members of a job: sums stay
+/// far from what a number holds. A job beyond it would make every list fail.
+const MOST: u64 = 1 << 50;
+
 impl Submit {
     /// The job in the engine's words. `own` is the caller's tenant.
     pub fn spec(&self, state: &State, own: &TenantPath) -> Result<JobSpec, Problem> {
@@ -175,6 +179,14 @@ impl Submit {
             grace: self.grace,
         });
         job.check()?;
+        let (request, members) = (&job.request, u64::from(job.members));
+        let (milli, mib) = request.gpu.as_ref().map_or((0, 0), asked_of);
+        let (cpu, memory) = (request.cpu.0, request.memory.0);
+        for (field, n) in [("gpu", milli), ("gpu-memory", mib), ("cpu", cpu), ("memory", memory)] {
+            if n.saturating_mul(members) > MOST {
+                return Err(FieldError::new(field, &n.to_string(), "less over all members").into());
+            }
+        }
         Ok(job)
     }
 

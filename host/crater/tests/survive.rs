@@ -85,18 +85,41 @@ struct Told {
     /// The last limit that was acknowledged, and the last that was asked for:
     /// one between them may have been set without an answer.
     quota: (u64, u64),
+    /// What the configuration file says of another tenant.
+    filed: u64,
+}
+
+/// The configuration: `n` of a tenant's quota and of a queue's policy changes.
+fn config(n: u64) -> String {
+    let policy = ["binpack", "spread"][n as usize % 2];
+    format!(
+        "cluster: {{run: 1s, nodes: [{{name: n, count: 64, cpu: 64, memory: 512Gi, cards: {{count: 8, model: T4, memory: 16Gi}}}}]}}
+queues:
+  - {{name: training, kind: training, policy: shadow-price}}
+  - {{name: offline, kind: offline, policy: {policy}}}
+tenants:
+  - {{path: filed, hard: {{gpu: {n}}}}}
+"
+    )
+}
+
+/// Puts a file in place as a whole, as editors do.
+fn write(path: &Path, text: &str) {
+    let new = path.with_extension("new");
+    std::fs::write(&new, text).unwrap();
+    std::fs::rename(new, path).unwrap();
 }
 
 #[test]
 fn acknowledged_work_outlives_any_death_exactly_once() {
     let kills: u64 = std::env::var("CRATER_KILLS").ok().and_then(|n| n.parse().ok()).unwrap_or(12);
     let folder = tempfile::tempdir().unwrap();
-    let (data, config) = (folder.path().join("data"), folder.path().join("crater.yaml"));
-    std::fs::write(&config, "cluster: {run: 1s, nodes: [{name: n, count: 64, cpu: 64, memory: 512Gi, cards: {count: 8, model: T4, memory: 16Gi}}]}\n").unwrap();
-    let mut server = start(&data, &config);
+    let (data, file) = (folder.path().join("data"), folder.path().join("crater.yaml"));
+    write(&file, &config(1));
+    let mut server = start(&data, &file);
     let token = std::fs::read_to_string(data.join("admin-token")).unwrap().trim().to_owned();
-    let told = Mutex::new(Told { quota: (1000, 1000), ..Told::default() });
-    let number = AtomicU64::new(0);
+    let told = Mutex::new(Told { quota: (1000, 1000), filed: 1, ..Told::default() });
+    let (number, reloads) = (AtomicU64::new(0), AtomicU64::new(0));
     let agent = agent();
     let put = |url: &str, gpu: u64| {
         let body = json!({"hard": {"gpu": gpu}});
@@ -136,6 +159,26 @@ fn acknowledged_work_outlives_any_death_exactly_once() {
                     }
                 }
             });
+            scope.spawn(|| {
+                let applied = || {
+                    let url = format!("{url}/api/v1/tenants/filed");
+                    let (_, quota) = ask(&agent, &token, "GET", &url, "f", &Value::Null)?;
+                    Some(quota["resources"]["gpu"]["figures"][1].as_u64()? / 1000)
+                };
+                while !stop.load(Ordering::Relaxed) {
+                    let n = {
+                        let mut told = told.lock().unwrap();
+                        told.filed += 1;
+                        told.filed
+                    };
+                    write(&file, &config(n));
+                    // The next one when this one is in force.
+                    while applied().is_some_and(|now| now < n) && !stop.load(Ordering::Relaxed) {
+                        std::thread::yield_now();
+                    }
+                    reloads.fetch_add(u64::from(applied() == Some(n)), Ordering::Relaxed);
+                }
+            });
             // Any moment is as good as another; this is no pause for something
             // to happen in, but the random moment itself.
             let until = Instant::now() + Duration::from_millis(30 + (kill * 7919) % 400);
@@ -146,10 +189,14 @@ fn acknowledged_work_outlives_any_death_exactly_once() {
             server.child.wait().unwrap();
             stop.store(true, Ordering::Relaxed);
         });
-        server = start(&data, &config);
+        server = start(&data, &file);
         check(&server.url, &agent, &token, &told.lock().unwrap());
     }
-    assert!(told.lock().unwrap().jobs.len() as u64 > kills, "nothing was submitted");
+    let told = told.into_inner().unwrap();
+    let (jobs, cancelled, reloads) = (told.jobs.len(), told.cancelled.len(), reloads.into_inner());
+    println!("{kills} kills: {jobs} jobs and {cancelled} cancels acknowledged, {reloads} reloads");
+    assert!(jobs as u64 > kills, "nothing was submitted");
+    assert!(cancelled > 0 && reloads > 0, "nothing was cancelled or reloaded");
     settles(&server.url, &agent, &token);
 }
 
@@ -180,9 +227,14 @@ fn check(url: &str, agent: &ureq::Agent, token: &str, told: &Told) {
             assert_eq!(found[0].1, "Cancelled", "{id}");
         }
     }
-    let (_, quota) =
-        ask(agent, token, "GET", &format!("{url}/api/v1/tenants/team"), "g", &Value::Null).unwrap();
-    let hard = quota["resources"]["gpu"]["figures"][1].as_u64().unwrap() / 1000;
+    let hard = |tenant: &str| {
+        let url = format!("{url}/api/v1/tenants/{tenant}");
+        let (_, quota) = ask(agent, token, "GET", &url, "g", &Value::Null).unwrap();
+        quota["resources"]["gpu"]["figures"][1].as_u64().unwrap() / 1000
+    };
+    // A start applies the file as it is, however far a reload had come.
+    assert_eq!(hard("filed"), told.filed);
+    let hard = hard("team");
     assert!((told.quota.0..=told.quota.1).contains(&hard), "{hard}: {:?}", told.quota);
 }
 

@@ -132,15 +132,20 @@ impl Policy for Native {
 
 /// The component of a policy, built before by `cargo xtask policies`.
 pub fn component(name: &str) -> Vec<u8> {
-    let folder = std::env::var_os("CRATER_POLICIES").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/policies"),
-        PathBuf::from,
-    );
-    let path = folder.join(format!("{name}.wasm"));
+    let path = component_file(name);
     match std::fs::read(&path) {
         Ok(bytes) => bytes,
         Err(error) => panic!("{}: {error}; run `make build` first", path.display()),
     }
+}
+
+/// Where it lies.
+pub fn component_file(name: &str) -> PathBuf {
+    let folder = std::env::var_os("CRATER_POLICIES").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../target/policies"),
+        PathBuf::from,
+    );
+    folder.join(format!("{name}.wasm"))
 }
 
 /// Limits that a busy machine does not reach.

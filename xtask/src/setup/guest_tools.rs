@@ -1,5 +1,6 @@
-//! What makes components of Python and JavaScript, in `.tools`. Policies in
-//! Rust need none of it, so a machine without it is told, not refused.
+//! What makes components of Python and JavaScript, and schemathesis, in
+//! `.tools`. Policies in Rust and most tests need none of it, so a machine
+//! without it is told, not refused.
 
 use super::versions;
 use crate::command::{clean, find, run_quietly};
@@ -9,6 +10,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 const REQUIREMENTS: &str = include_str!("../../guests/requirements.txt");
+/// Its dependencies are pinned, too: another hypothesis throws other requests.
+const SCHEMATHESIS: &str = include_str!("../../guests/schemathesis.txt");
 const PACKAGE: &str = include_str!("../../guests/package.json");
 const PACKAGE_LOCK: &str = include_str!("../../guests/package-lock.json");
 
@@ -25,25 +28,36 @@ pub fn javascript(root: &Path) -> Option<PathBuf> {
     (tool.is_file() && find("node").is_some()).then_some(tool)
 }
 
-/// Installs both, and says what could not be.
+/// Installs all, and says what could not be.
 pub fn install(root: &Path) {
     report("componentize-py", versions::COMPONENTIZE_PY, install_python(root));
     report("componentize-qjs", versions::COMPONENTIZE_QJS, install_javascript(root));
+    report("schemathesis", versions::SCHEMATHESIS, install_schemathesis(root));
 }
 
 fn report(tool: &str, version: &str, outcome: Result<()>) {
     match outcome {
         Ok(()) => println!("{tool} {version}"),
         Err(error) => {
-            println!("{tool} {version}: not installed, its guests are skipped: {error:#}");
+            println!("{tool} {version}: not installed, what needs it is skipped: {error:#}");
         }
     }
 }
 
 fn install_python(root: &Path) -> Result<()> {
-    let folder = root.join(".tools/py");
+    venv(root, "py", "componentize-py", "requirements.txt", REQUIREMENTS)
+}
+
+fn install_schemathesis(root: &Path) -> Result<()> {
+    venv(root, "schemathesis", "schemathesis", "schemathesis.txt", SCHEMATHESIS)
+}
+
+/// A folder in `.tools` with a Python environment of these packages.
+fn venv(root: &Path, name: &str, program: &str, file: &str, packages: &str) -> Result<()> {
+    let folder = root.join(".tools").join(name);
     let done = folder.join("installed");
-    if python(root).is_some() && fs::read_to_string(&done).is_ok_and(|old| old == REQUIREMENTS) {
+    let there = folder.join("bin").join(program).is_file();
+    if there && fs::read_to_string(&done).is_ok_and(|old| old == packages) {
         return Ok(());
     }
     if find("python3").is_none() {
@@ -51,11 +65,10 @@ fn install_python(root: &Path) -> Result<()> {
     }
     run_quietly(clean("python3", root).args(["-m", "venv", "--clear"]).arg(&folder))
         .context("python3 -m venv (Debian: apt-get install python3-venv)")?;
-    let requirements = root.join("xtask/guests/requirements.txt");
     let mut pip = clean(folder.join("bin/python"), root);
-    pip.args(["-m", "pip", "install", "--quiet", "--requirement"]).arg(requirements);
-    run_quietly(&mut pip)?;
-    fs::write(done, REQUIREMENTS)?;
+    pip.args(["-m", "pip", "install", "--quiet", "--requirement"]);
+    run_quietly(pip.arg(root.join("xtask/guests").join(file)))?;
+    fs::write(done, packages)?;
     Ok(())
 }
 
