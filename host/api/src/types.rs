@@ -420,11 +420,11 @@ impl JobView {
             tenant: job.spec.tenant.as_str().to_owned(),
             kind: job.spec.kind.to_string(),
             priority: job.spec.priority.0,
-            gpu_milli: milli * members,
+            gpu_milli: milli.saturating_mul(members),
             // The memory of a share follows from the card that it is on.
-            gpu_memory_mib: if held > 0 { held } else { mib * members },
-            cpu_milli: request.cpu.0 * members,
-            memory_mib: request.memory.0 * members,
+            gpu_memory_mib: if held > 0 { held } else { mib.saturating_mul(members) },
+            cpu_milli: request.cpu.0.saturating_mul(members),
+            memory_mib: request.memory.0.saturating_mul(members),
             members: job.spec.members,
             min: job.spec.min_members,
             nodes,
@@ -465,10 +465,20 @@ pub fn of_row(row: &JobRow) -> JobView {
         tenant: spec.tenant.as_str().to_owned(),
         kind: spec.kind.to_string(),
         priority: spec.priority.0,
-        gpu_milli: spec.request.gpu.as_ref().map_or(0, |gpu| asked_of(gpu).0) * members,
-        gpu_memory_mib: spec.request.gpu.as_ref().map_or(0, |gpu| asked_of(gpu).1) * members,
-        cpu_milli: spec.request.cpu.0 * members,
-        memory_mib: spec.request.memory.0 * members,
+        gpu_milli: spec
+            .request
+            .gpu
+            .as_ref()
+            .map_or(0, |gpu| asked_of(gpu).0)
+            .saturating_mul(members),
+        gpu_memory_mib: spec
+            .request
+            .gpu
+            .as_ref()
+            .map_or(0, |gpu| asked_of(gpu).1)
+            .saturating_mul(members),
+        cpu_milli: spec.request.cpu.0.saturating_mul(members),
+        memory_mib: spec.request.memory.0.saturating_mul(members),
         members: spec.members,
         min: spec.min_members,
         nodes: row.nodes.iter().map(ToString::to_string).collect(),

@@ -61,6 +61,11 @@ pub struct Reload {
 /// How often what is over is forgotten and history trimmed. Nothing waits for
 /// it, so that the thread may sleep.
 const HOUSE: Duration = Duration::from_secs(10);
+/// So many ended jobs stay in the books no longer than `FEW` milliseconds, fewer
+/// stay for `LONG`. History knows them all.
+const CROWD: usize = 5_000;
+const FEW: u64 = 15_000;
+const LONG: u64 = 600_000;
 /// The usual retention.
 const MONTH: Duration = Duration::from_hours(30 * 24);
 
@@ -313,11 +318,14 @@ impl System {
                 let urls: Vec<String> = system.hooks.all().iter().map(|h| h.url.clone()).collect();
                 let state = system.books.view().state.clone();
                 let many = state.seq >= last + 20_000;
+                // People look at what just ended; a restart reads what is kept.
+                let over = state.jobs().filter(|job| job.may_be_forgotten()).count();
+                let kept = if over > CROWD { FEW } else { LONG };
                 // Packed here: the ledger thread only writes it down.
                 let packed = many.then(|| Packed::new(&state.snapshot()));
                 let done = system.books.change_blocking(move |writer| {
                     let now = writer.now;
-                    let before = crater_model::Time(now.0.saturating_sub(600_000));
+                    let before = crater_model::Time(now.0.saturating_sub(kept));
                     let forgotten = writer.ledger.forget(now, before);
                     if let Err(error) = forgotten {
                         tracing::error!(%error, "ended jobs stay in the books");
