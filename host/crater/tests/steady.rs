@@ -58,6 +58,8 @@ const SMALL: [&str; 6] = ["--data", ".", "--arrivals", "400", "--seeds", "1-2"];
 fn each_run_is_a_line_and_policies_see_the_same_arrivals() {
     let folder = folder();
     let args = ["--trace", "default,short", "--load", "50,90", "--format", "json"];
+    let policies = ["--policy", "bestfit", "--policy", "fgd"];
+    let args = [&args[..], &policies].concat();
     let args = [&SMALL[..], &args].concat();
     let text = printed(&steady(folder.path(), &args));
     let all = runs(&text);

@@ -695,7 +695,7 @@ impl State {
             }
             return;
         }
-        if told_to {
+        if told_to && !known.claims.is_empty() {
             // An elastic job gave it up: how it ended says nothing of the job.
             return self.lost_member(job, at);
         }

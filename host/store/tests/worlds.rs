@@ -305,6 +305,15 @@ fn history_agrees_with_a_fold_of_the_journal() {
                         assert!(claims.iter().all(|c| c.job == *uid));
                         assert_eq!(claims.len(), all.iter().filter(|c| c.job == *uid).count());
                     }
+                    // Who else goes, and for whom, is not told.
+                    (
+                        Event::RoomMade { evictions, hold },
+                        Event::RoomMade { evictions: all, hold: whose },
+                    ) => {
+                        let own = all.iter().filter(|e| e.job == *uid);
+                        assert!(evictions.iter().eq(own));
+                        assert_eq!(hold.as_ref(), whose.as_ref().filter(|h| h.job == *uid));
+                    }
                     (own, full) => assert_eq!(own, full),
                 }
             }

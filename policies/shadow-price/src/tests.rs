@@ -74,7 +74,7 @@ fn the_score_is_the_rule() {
     // one fits on a node, so that all cards could be theirs.
     let worth = 20.0 * 8000.0 / gpu as f64;
     for (config, waste, open, several, all, drain) in
-        [("{}", 0.6, 0.1, 0.1, true, [0.4, 0.8, 0.4]), (FILL, 0.2, 0.03, 0.07, false, [0.0; 3])]
+        [("{}", 0.6, 0.1, 0.4, true, [0.4, 0.8, 0.4]), (FILL, 0.2, 0.03, 0.07, false, [0.0; 3])]
     {
         let tester = tester(config, &MIX);
         let stranded = |f: i32| {
