@@ -117,10 +117,11 @@ mod machines {
     /// The taint keeps one out, the sick card another.
     async fn waiters(world: &World, when: &str) {
         let (tainted, sick) = (format!("machines-taint-{when}"), format!("machines-sick-{when}"));
-        world.pod(&tainted, "machines", 0).await;
-        world.waits_for(&tainted, "1 node(s) had untolerated taint {lab: }").await;
+        // The card fell sick after the taint came: who hears of it knows both.
         world.make(tolerant(&sick, 2)).await;
         world.waits_for(&sick, "1 node(s) had unhealthy cards").await;
+        world.pod(&tainted, "machines", 0).await;
+        world.waits_for(&tainted, "1 node(s) had untolerated taint {lab: }").await;
         world.gone(&tainted).await;
         world.gone(&sick).await;
     }
