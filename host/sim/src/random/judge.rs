@@ -5,11 +5,12 @@ use super::pack::most;
 use super::room::Room;
 use super::tenants::{Tenants, binding, may_borrow};
 use crate::world::Observer;
+use crater_engine::plan::Room as PlannedRoom;
 use crater_engine::{Interface, Job, Outcome, Plan, Policies, Record, State};
 use crater_model::event::Entry;
 use crater_model::{
-    Cause, ClaimState, ClaimUid, Event, Eviction, Hold, Kind, NodeUid, OverQuota, Reason, Reasons,
-    Share,
+    Cause, ClaimState, ClaimUid, Event, Eviction, Hold, JobUid, Kind, NodeUid, OverQuota, Reason,
+    Reasons, Share,
 };
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -178,60 +179,70 @@ impl Judge {
 }
 
 impl Judge {
+    /// The rooms of a plan, each on what those before it left.
+    fn rooms(&mut self, state: &State, plan: &Plan) -> Result<(), String> {
+        let releasing = state.claims().filter(|c| c.state == ClaimState::Releasing);
+        let mut gone: BTreeSet<ClaimUid> = releasing.map(|c| c.uid).collect();
+        let mut holds = state.holds().clone();
+        holds.retain(|job, _| !plan.placed(*job) && !plan.given_up.iter().any(|(j, _)| j == job));
+        for room in &plan.rooms {
+            let going = room.evictions.iter().flat_map(|e| e.claims.iter().copied());
+            gone.extend(going);
+            for eviction in &room.evictions {
+                self.evicted += 1;
+                let who = format!("{} for {}", eviction.job, room.hold.job);
+                Self::eviction(state, plan, room, eviction, (&gone, &holds))
+                    .map_err(|why| format!("{who}: {why}"))?;
+            }
+            holds.insert(room.hold.job, room.hold.clone());
+        }
+        Ok(())
+    }
+
     /// Whoever goes lets himself be preempted, stands below or borrowed, and is
     /// needed to go; and no one goes over and over.
     fn eviction(
-        &mut self,
         state: &State,
-        evictions: &[Eviction],
-        hold: Option<&Hold>,
+        plan: &Plan,
+        room: &PlannedRoom,
+        eviction: &Eviction,
+        (gone, holds): (&BTreeSet<ClaimUid>, &BTreeMap<JobUid, Hold>),
     ) -> Result<(), String> {
-        let Some(hold) = hold else { return Ok(()) };
+        let hold = &room.hold;
         let holder = state.job(hold.job).ok_or("room for an unknown job")?;
-        let gone: BTreeSet<ClaimUid> =
-            state.claims().filter(|c| c.state == ClaimState::Releasing).map(|c| c.uid).collect();
-        let limited = Tenants::of(state).is_some();
-        for eviction in evictions {
-            self.evicted += 1;
-            let victim = state.job(eviction.job).ok_or("an unknown job was evicted")?;
-            let who = format!("{} for {}", victim.uid, holder.uid);
-            if !victim.spec.preemptible || victim.spec.kind == Kind::Inference {
-                return Err(format!("{who}: it is not preemptible"));
-            }
-            let loans = victim.claims.iter().filter_map(|c| state.claim(*c));
-            let right = match eviction.cause {
-                Cause::Preempt => holder.rank() > victim.rank(),
-                Cause::Reclaim => loans.flat_map(|c| &c.loans).next().is_some(),
-                _ => false,
-            };
-            if !right {
-                return Err(format!("{who}: {:?} without a right to", eviction.cause));
-            }
-            if victim.preemptions > 50 {
-                return Err(format!("{who}: evicted {} times", victim.preemptions));
-            }
-            let [member] = hold.members.as_slice() else { continue };
-            if limited {
-                continue;
-            }
-            // Without its going there would be no room where the job goes.
-            let mut room = Room::of_node(state, member.node, &|c| {
-                !gone.contains(&c) || eviction.claims.contains(&c)
-            });
-            // It had none of its own yet.
-            let binds = |other: &&Hold| {
-                let above = state.job(other.job).is_none_or(|j| j.rank() >= holder.rank());
-                other.job != hold.job && (other.starts.is_none() || above)
-            };
-            let others = state.holds().values().filter(binds).flat_map(|h| &h.members);
-            for other in others.filter(|m| m.node == member.node) {
-                if let Some(room) = &mut room {
-                    room.add(&other.held);
-                }
-            }
-            if room.is_some_and(|room| room.fits(&holder.spec.request)) {
-                return Err(format!("{who}: it went, and need not have"));
-            }
+        let victim = state.job(eviction.job).ok_or("an unknown job goes")?;
+        if !victim.spec.preemptible || victim.spec.kind == Kind::Inference {
+            return Err("it is not preemptible".to_owned());
+        }
+        let claims = victim.claims.iter().filter_map(|c| state.claim(*c));
+        let right = match eviction.cause {
+            Cause::Preempt => holder.rank() > victim.rank(),
+            Cause::Reclaim => claims.flat_map(|c| &c.loans).next().is_some(),
+            _ => false,
+        };
+        if !right {
+            return Err(format!("{:?} without a right to", eviction.cause));
+        }
+        if victim.preemptions > 50 {
+            return Err(format!("evicted {} times", victim.preemptions));
+        }
+        let [member] = hold.members.as_slice() else { return Ok(()) };
+        if Tenants::of(state).is_some() {
+            return Ok(());
+        }
+        // Without its going there would be no room where the job goes.
+        let counts = |c| !gone.contains(&c) || eviction.claims.contains(&c);
+        let Some(mut left) = Room::of_node(state, member.node, &counts) else { return Ok(()) };
+        let binds = |other: &&Hold| {
+            let above = state.job(other.job).is_none_or(|j| j.rank() >= holder.rank());
+            other.job != hold.job && (other.starts.is_none() || above)
+        };
+        let kept = holds.values().filter(binds).flat_map(|h| &h.members);
+        kept.filter(|m| m.node == member.node).for_each(|m| left.add(&m.held));
+        let placed = plan.placements.iter().flat_map(|p| &p.members);
+        placed.filter(|m| m.node == member.node).for_each(|m| left.add(&m.held));
+        if left.fits(&holder.spec.request) {
+            return Err("it goes, and need not".to_owned());
         }
         Ok(())
     }
@@ -239,10 +250,6 @@ impl Judge {
 
 impl Observer for Judge {
     fn applied(&mut self, state: &State, entry: Option<&Entry>) {
-        if let Some(Entry { event: Event::RoomMade { evictions, hold }, .. }) = entry {
-            let found = self.eviction(state, evictions, hold.as_ref());
-            self.note(found);
-        }
         if let Some(Entry { event: Event::PlanCommitted { claims }, .. }) = entry
             && let Some(tenants) = Tenants::of(state)
         {
@@ -251,7 +258,7 @@ impl Observer for Judge {
     }
 
     fn decided(&mut self, state: &State, _policies: &Policies, plan: &Plan) {
-        let found = self.placements(state, plan);
+        let found = self.placements(state, plan).and_then(|()| self.rooms(state, plan));
         self.note(found);
     }
 
