@@ -13,7 +13,7 @@ use crate::order::Order;
 use crate::overlay::Overlay;
 use crate::plan::{By, Member, Outcome, Placement, Plan, Record};
 use crate::policy::{Fault, Interface, Policy};
-use crate::preempt::Making;
+use crate::preempt::{Making, failed, kept};
 use crate::quota::{Gate, shut};
 use crate::rows::{Asking, speaks_of_nodes, whole_table};
 use crate::shape::mix;
@@ -136,7 +136,10 @@ impl Decider {
         };
         let mut overlay = Overlay::new(state, self.stamp);
         self.note(overlay.touched());
+        // Faults of the plan that is decided again come as they came.
+        plan.failed = round.replay.map(|replay| replay.failed.clone()).unwrap_or_default();
         let mut making = Making::default();
+        self.leave_out_lost(&mut making, &mut overlay, round, &mut plan);
         let mut queues: Vec<&Queue> =
             state.queues().values().filter(|q| !q.waiting.is_empty()).collect();
         if let Some(only) = round.queue {
@@ -309,10 +312,11 @@ impl Decider {
                 } else {
                     None
                 };
-                let kept = match (&made, hold) {
-                    (None, Some(hold)) => self.keep_room(making, overlay, hold, round, plan),
-                    _ => None,
-                };
+                let kept = hold.filter(|_| made.is_none()).map(|hold| {
+                    let reasons = Arc::new(kept(state, &hold, round.now));
+                    self.note(overlay.keep(hold));
+                    reasons
+                });
                 if let Some(done) = made.or(kept) {
                     record.outcome = Outcome::Waits(beside(&done, &reasons));
                 } else if let Some(placed) =
@@ -434,7 +438,7 @@ impl Decider {
             let of_round = |q: &&Queue| round.queue.is_none_or(|only| &*q.spec.name == only);
             let Some(queue) = queue.filter(of_round).filter(|q| !q.spec.paused) else { continue };
             let gives_up = |r: &crate::plan::Room| r.evictions.iter().any(|e| e.job == *uid);
-            if plan.rooms.iter().any(gives_up) {
+            if plan.rooms.iter().any(gives_up) || failed(plan, *uid) {
                 continue;
             }
             let policy = policies.get(&queue.spec.name).map(|p| &**p);
@@ -448,7 +452,13 @@ impl Decider {
             let found = self.members(
                 overlay, job, &mut turn, speaks, round, wake, record_of, own, gate, &numbers,
             );
-            let Ok((members, _)) = found else { continue };
+            let members = match found {
+                Ok((members, _)) => members,
+                Err(fault) => {
+                    plan.failed.push((*uid, fault));
+                    continue;
+                }
+            };
             overlay.settle();
             if !members.is_empty() {
                 let placement = Placement { job: *uid, members };

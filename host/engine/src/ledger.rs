@@ -402,11 +402,10 @@ impl<J: Journal> Ledger<J> {
             if let std::collections::btree_map::Entry::Vacant(entry) = nodes.entry(member.node) {
                 let node = self.state.node(member.node).ok_or(Reason::Cordoned)?;
                 let mut node = crate::node::NodeState::clone(node);
-                let here = self.state.claims().filter(|c| c.node == member.node);
-                for claim in here {
-                    if claim.state == ClaimState::Releasing || going.contains(&claim.uid) {
-                        node.release(claim.job, &claim.held);
-                    }
+                let leaves = self.state.leaving.union(&going);
+                let leaves = leaves.filter_map(|uid| self.state.claim(*uid));
+                for claim in leaves.filter(|c| c.node == member.node) {
+                    node.release(claim.job, &claim.held);
                 }
                 entry.insert(node);
             }

@@ -100,10 +100,14 @@ pub struct Plan {
     /// Jobs whose room is kept for nothing, with the reason.
     #[serde(default)]
     pub given_up: Vec<(JobUid, Arc<str>)>,
-    /// Queues whose policy could not price its jobs: the host's own prices
-    /// stood in.
+    /// Queues whose policy could not price its jobs for a job: from there on the
+    /// host's own prices stood in.
     #[serde(default)]
-    pub unpriced: Vec<(QueueName, Fault)>,
+    pub unpriced: Vec<(QueueName, JobUid, Fault)>,
+    /// Jobs whose policy failed while room was sought for them, or more members:
+    /// nothing more was tried.
+    #[serde(default)]
+    pub failed: Vec<(JobUid, Fault)>,
     /// Every decision in the order it was made.
     pub records: Vec<Record>,
     /// When to decide again even if nothing happens, because a policy deferred

@@ -188,12 +188,12 @@ fn among_equals_the_youngest_goes() {
     let mut bench = bench(1, 64, 3);
     let jobs = [(); 3].map(|()| bench.placed(training("t", 1, 1, 50)));
     bench.pass(100);
-    // A checkpoint makes the oldest the cheapest: nearly nothing would be lost.
     bench.submit(inference("i", 1, 1));
     assert_eq!(bench.evicted(), [(jobs[2], 1, true)]);
     bench.gone(jobs[2]);
     bench.round();
     bench.pass(1000);
+    // A checkpoint makes the oldest the cheapest: nearly nothing would be lost.
     bench.ledger.checkpointed(bench.now, jobs[0]).unwrap();
     bench.submit(inference("i", 1, 1));
     assert_eq!(bench.evicted(), [(jobs[0], 1, true)]);
@@ -207,12 +207,13 @@ fn equal_and_lower_ranks_wait_and_inference_stays() {
     bench.submit(JobSpec { preemptible: false, ..training("equal", 1, 1, 50) });
     bench.submit(JobSpec { kind: Kind::Offline, ..training("below", 1, 1, 50) });
     assert_eq!(bench.evicted(), []);
-    let mut bench = super_bench();
+    let mut bench = serving();
     bench.submit(JobSpec { priority: Priority(1000), ..training("t", 1, 1, 50) });
     assert_eq!(bench.evicted(), [], "inference is not preempted");
 }
 
-fn super_bench() -> Bench {
+/// One card, which serves.
+fn serving() -> Bench {
     let mut bench = bench(1, 64, 1);
     bench.placed(inference("i", 1, 1));
     bench.pass(100);
@@ -356,6 +357,28 @@ fn c42_a_blocked_job_keeps_room_and_short_ones_run_before_it() {
     let plan = bench.round();
     let placed = [short, long, endless, given_back].map(|j| plan.placed(j));
     assert_eq!(placed, [true, false, false, true]);
+}
+
+#[test]
+fn room_that_is_kept_for_nothing_is_given_up() {
+    let mut bench = bench(2, 64, 8);
+    bench.rules(RoomRules { reserve_after: 1, ..RoomRules::default() });
+    let plain = |name: &str, gpu| JobSpec { preemptible: false, ..training(name, gpu, 1, 50) };
+    bench.placed(plain("a", 6));
+    bench.placed(plain("b", 7));
+    let large = bench.submit(plain("large", 8));
+    bench.pass(2);
+    bench.round();
+    let hold = bench.ledger.state().holds()[&large].clone();
+    let kept = hold.members[0].node;
+    // One is left that could ever have it: the other.
+    let spec = bench.ledger.state().node(kept).unwrap().spec.clone();
+    let cordoned = crater_model::NodeSpec { cordoned: true, ..(*spec).clone() };
+    bench.ledger.change_node(bench.now, kept, cordoned).unwrap();
+    let plan = bench.round();
+    assert_eq!(plan.given_up.iter().map(|(job, _)| *job).collect::<Vec<_>>(), [large]);
+    bench.round();
+    assert_ne!(bench.ledger.state().holds()[&large].members[0].node, kept);
 }
 
 #[test]

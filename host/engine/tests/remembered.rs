@@ -19,6 +19,8 @@ struct Note {
     groups: Mutex<Vec<Vec<i32>>>,
     ranks: AtomicU32,
     ranking_fails: bool,
+    pricing_fails: bool,
+    scoring_fails: bool,
 }
 
 impl Note {
@@ -44,6 +46,9 @@ impl Policy for Note {
     }
 
     fn score(&self, _: &Values, _: &Values, nodes: &Table) -> Result<Scores, Fault> {
+        if self.scoring_fails {
+            return Err(Fault::Deadline { interface: Interface::Score, limit_ms: 50 });
+        }
         Ok(Scores { scores: vec![0; nodes.rows as usize], cards: vec![] })
     }
 
@@ -52,8 +57,13 @@ impl Policy for Note {
         Ok(vec![0; groups.rows as usize])
     }
 
-    fn price(&self, _: &Values, _: &Values, _: &Table) -> Result<Vec<(i32, i32)>, Fault> {
-        Ok(vec![])
+    fn price(&self, _: &Values, _: &Values, units: &Table) -> Result<Vec<(i32, i32)>, Fault> {
+        if self.pricing_fails {
+            return Err(Fault::Deadline { interface: Interface::Preempt, limit_ms: 50 });
+        }
+        // The most important first.
+        let priorities = units.column(c::UNIT_PRIORITY).unwrap();
+        Ok(priorities.iter().map(|priority| (-priority, 0)).collect())
     }
 
     fn rank(&self, _: &Values, jobs: &Table) -> Result<Vec<(i32, i32, i32)>, Fault> {
@@ -159,4 +169,58 @@ fn texts_have_the_same_numbers_in_books_that_were_read_back() {
     for id in 1..=then.len() as i32 {
         assert_eq!(then.text(id), now.text(id));
     }
+}
+
+/// A full machine of two jobs that may be preempted, the second the more
+/// important, and one that waits and stands above both.
+fn full() -> (Bench, [crater_model::JobUid; 2]) {
+    let mut bench = Bench::new([node("n", 64_000, 65_536, 2, 81_920)]);
+    let training = |name, priority| crater_model::JobSpec {
+        preemptible: true,
+        priority: crater_model::Priority(priority),
+        ..job(name, request(1000, 0, 1000, 1024))
+    };
+    let jobs =
+        [("a", 10), ("b", 20)].map(|(name, priority)| bench.submit(training(name, priority)));
+    bench.round();
+    bench.now = crater_model::Time(bench.now.0 + 100_000);
+    let urgent = crater_model::JobSpec { preemptible: false, ..training("urgent", 90) };
+    bench.submit(urgent);
+    (bench, jobs)
+}
+
+#[test]
+fn prices_that_failed_fail_again_when_decided_again() {
+    let (mut bench, [low, high]) = full();
+    let policy = |pricing_fails| -> Arc<dyn Policy> {
+        let wants = vec![c::UNIT_PRIORITY];
+        Arc::new(Note { pricing_fails, ..Note::new(vec![Interface::Preempt], wants, vec![]) })
+    };
+    let evicted = |plan: &crater_engine::Plan| plan.rooms[0].evictions[0].job;
+    let round = Round::new(bench.now, 7);
+    let mut decide = |pricing_fails, round| {
+        bench.policies.insert("q".into(), policy(pricing_fails));
+        Decider::default().decide(bench.ledger.state(), &bench.policies, round)
+    };
+    let plan = decide(true, round);
+    assert_eq!((evicted(&plan), plan.unpriced.len()), (low, 1), "the host's own prices");
+    assert_eq!(evicted(&decide(false, round)), high, "the policy's");
+    assert_eq!(decide(false, Round { replay: Some(&plan), ..round }), plan);
+}
+
+#[test]
+fn a_policy_that_failed_while_room_was_sought_fails_again_when_decided_again() {
+    let (mut bench, _) = full();
+    let policy = |scoring_fails| -> Arc<dyn Policy> {
+        Arc::new(Note { scoring_fails, ..Note::new(vec![Interface::Score], vec![], vec![]) })
+    };
+    let round = Round::new(bench.now, 7);
+    let mut decide = |scoring_fails, round| {
+        bench.policies.insert("q".into(), policy(scoring_fails));
+        Decider::default().decide(bench.ledger.state(), &bench.policies, round)
+    };
+    let plan = decide(true, round);
+    assert_eq!((plan.rooms.len(), plan.failed.len()), (0, 1));
+    assert_eq!(decide(false, round).rooms.len(), 1, "it would have made room");
+    assert_eq!(decide(false, Round { replay: Some(&plan), ..round }), plan);
 }

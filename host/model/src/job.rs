@@ -152,7 +152,7 @@ pub struct JobSpec {
 }
 
 /// Members that want to be near each other.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct Together {
     /// How near: `domain`, `zone`, or the key of a node label, such as that of

@@ -10,13 +10,15 @@ mod search;
 mod units;
 
 use crate::decider::{Decider, Policies, Round, Turn};
+use crate::fit::could_fit;
 use crate::node::NodeState;
 use crate::overlay::{Leaving, Overlay};
 use crate::plan::{Member, Outcome, Plan, Record, Room};
 use crate::rows::speaks_of_nodes;
 use crate::state::{Job, State};
 use crater_model::{
-    Cause, Eviction, Hold, HoldMember, JobUid, NodeUid, Priority, QueueName, Reasons, Request, Time,
+    Cause, Eviction, Hold, HoldMember, JobUid, Kind, NodeUid, Priority, QueueName, Reasons,
+    Request, Time, Together,
 };
 use rustc_hash::{FxHashMap, FxHashSet};
 use search::Search;
@@ -26,7 +28,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use units::{Candidate, Unit, survey, units};
 
-/// Most searches of one round that came to nothing, so that a long queue of
+/// Most searches of one round that came to nothing, for evictions and for room
+/// that is planned, so that a long queue of
 /// jobs without a chance does not hold up the others.
 const SEARCHES: usize = 16;
 /// Most ways in which the cheapest sets are tried with the job's policy.
@@ -52,7 +55,17 @@ pub struct Making {
 }
 
 /// What two jobs have in common for which the same may go.
-type Alike = (Arc<Request>, u32, (Priority, Reverse<crater_model::Kind>), i32, QueueName);
+#[derive(PartialEq, Eq, Hash)]
+struct Alike {
+    request: Arc<Request>,
+    min: u32,
+    rank: (Priority, Reverse<Kind>),
+    user: i32,
+    queue: QueueName,
+    /// It may borrow.
+    preemptible: bool,
+    together: Option<Together>,
+}
 
 impl Making {
     fn survey(&mut self, state: &State, now: Time) {
@@ -71,7 +84,15 @@ impl Making {
 
 fn alike(job: &Job) -> Alike {
     let spec = &job.spec;
-    (spec.request.clone(), spec.min_members, job.rank(), job.owner.user, spec.queue.clone())
+    Alike {
+        request: spec.request.clone(),
+        min: spec.min_members,
+        rank: job.rank(),
+        user: job.owner.user,
+        queue: spec.queue.clone(),
+        preemptible: spec.preemptible,
+        together: spec.together.clone(),
+    }
 }
 
 impl Decider {
@@ -145,7 +166,7 @@ impl Decider {
                 let slot = held.leaving.slot;
                 usable.entry(slot).or_insert_with(|| {
                     let node = overlay.get(slot);
-                    node.is_some_and(|n| crate::fit::could_fit(n, &job.spec.request))
+                    node.is_some_and(|n| could_fit(n, &job.spec.request))
                 });
             }
         }
@@ -154,7 +175,7 @@ impl Decider {
             let kin = bound && candidate.job.owner.department == job.owner.department;
             kin || candidate.claims.iter().any(near)
         };
-        let units = units(making, overlay, job, &relevant, policies, round.now, plan);
+        let units = units(making, overlay, job, &relevant, policies, round, plan);
         if units.is_empty() && !making.evicting {
             return None;
         }
@@ -168,7 +189,7 @@ impl Decider {
                 let claims = &making.candidates[unit.of].claims[unit.claims.clone()];
                 claims.iter().map(|h| h.leaving.clone())
             }));
-            if let Some(members) = self.try_without(overlay, job, turn, round, &leaving) {
+            if let Some(members) = self.try_without(overlay, job, turn, round, &leaving, plan) {
                 // The policy may have taken nodes that need nobody to go.
                 let chosen = needed(overlay, making, job, &chosen, &members);
                 let evictions = evictions(making, &chosen);
@@ -176,6 +197,9 @@ impl Decider {
                     evictions,
                     hold: Hold { job: job.uid, members, starts: None },
                 });
+            }
+            if failed(plan, job.uid) {
+                return None;
             }
             // Its policy or quotas want none of these nodes.
             let before = banned.len();
@@ -187,7 +211,8 @@ impl Decider {
         None
     }
 
-    /// Places a job as if some had left, and takes it back.
+    /// Places a job as if some had left, and takes it back. A policy that fails
+    /// here is not asked about the job again in this round.
     fn try_without(
         &mut self,
         overlay: &mut Overlay<'_>,
@@ -195,7 +220,11 @@ impl Decider {
         turn: &Turn<'_>,
         round: Round<'_>,
         leaving: &[Leaving],
+        plan: &mut Plan,
     ) -> Option<Vec<HoldMember>> {
+        if failed(plan, job.uid) {
+            return None;
+        }
         let mut turn = Turn { full: FxHashMap::default(), fault: turn.fault.clone(), ..*turn };
         let speaks = turn.policy.filter(|p| speaks_of_nodes(p.manifest()));
         let speaks = if turn.fault.is_some() { None } else { speaks };
@@ -206,32 +235,69 @@ impl Decider {
         let placed = if shut {
             None
         } else {
-            self.place(overlay, job, &mut turn, speaks, round, &mut wake, &mut record).ok()
+            let tried = self.place(overlay, job, &mut turn, speaks, round, &mut wake, &mut record);
+            tried.map_err(|fault| plan.failed.push((job.uid, fault))).ok()
         };
         self.note(overlay.end_trial());
         let Some(Outcome::Placed(placement)) = placed else { return None };
         Some(placement.members.into_iter().map(hold_member).collect())
     }
 
-    /// Looks at the room that is kept for a job which was not placed: whether it
-    /// can still come to be.
-    pub(crate) fn keep_room(
+    /// Leaves out the room that cannot come to be any more, once those who leave
+    /// have left, and what is kept for a queue that is paused: it is in nobody's
+    /// way. That of the round's queues is given up.
+    pub(crate) fn leave_out_lost(
         &mut self,
         making: &mut Making,
         overlay: &mut Overlay<'_>,
-        hold: Hold,
         round: Round<'_>,
         plan: &mut Plan,
-    ) -> Option<Arc<Reasons>> {
-        making.survey(overlay.base(), round.now);
-        if hold.starts.is_none() && !possible(overlay, making, &hold) {
-            let reason = "the room that was kept for it is not there any more";
-            plan.given_up.push((hold.job, reason.into()));
-            return None;
+    ) {
+        if overlay.holds().is_empty() {
+            return;
         }
-        let reasons = kept(overlay.base(), &hold, round.now);
-        self.note(overlay.keep(hold));
-        Some(Arc::new(reasons))
+        let state = overlay.base();
+        making.survey(state, round.now);
+        let leaving: Vec<&Leaving> = making.leaving.iter().collect();
+        // All of it is lifted first: what is lost speaks against nothing else,
+        // and what is only planned comes after what is made.
+        let all: Vec<JobUid> = overlay.holds().keys().copied().collect();
+        let mut lifted = vec![];
+        for uid in all {
+            if let Some((hold, slots)) = overlay.lift(uid) {
+                self.note(slots);
+                lifted.push(hold);
+            }
+        }
+        lifted.sort_by_key(|hold| (hold.starts.is_some(), hold.job));
+        for hold in lifted {
+            let Some(job) = state.job(hold.job) else { continue };
+            let queue = state.queues().get(&job.spec.queue);
+            let there = if hold.starts.is_some() {
+                hold.members.iter().all(|m| {
+                    let node = state.node(m.node).filter(|n| !n.spec.cordoned);
+                    node.is_some_and(|n| could_fit(n, &job.spec.request))
+                })
+            } else {
+                charges(overlay, &leaving, hold.job, &hold.members)
+            };
+            let lost = if queue.is_none_or(|queue| queue.spec.paused) {
+                Some("its queue is paused")
+            } else if !there {
+                Some("the room that was kept for it is not there any more")
+            } else {
+                None
+            };
+            match lost {
+                None => self.note(overlay.keep(hold)),
+                Some(why) => {
+                    let name = queue.map_or("", |queue| &*queue.spec.name);
+                    if round.queue.is_none_or(|only| name == only) {
+                        plan.given_up.push((hold.job, why.into()));
+                    }
+                }
+            }
+        }
     }
 
     /// Frees the room that is kept for jobs which wait for others to end by
@@ -360,14 +426,13 @@ fn charges(
     })
 }
 
-pub(crate) fn hold_member(member: Member) -> HoldMember {
-    HoldMember { member: member.member, node: member.node, held: member.held }
+/// Whether a job's policy failed in this round while more was tried for it.
+pub(crate) fn failed(plan: &Plan, job: JobUid) -> bool {
+    plan.failed.iter().any(|(uid, _)| *uid == job)
 }
 
-/// Whether the room will be there once those who leave have left.
-fn possible(overlay: &Overlay<'_>, making: &Making, hold: &Hold) -> bool {
-    let leaving: Vec<&Leaving> = making.leaving.iter().collect();
-    charges(overlay, &leaving, hold.job, &hold.members)
+fn hold_member(member: Member) -> HoldMember {
+    HoldMember { member: member.member, node: member.node, held: member.held }
 }
 
 fn evictions(making: &Making, chosen: &[&Unit]) -> Vec<Eviction> {

@@ -7,7 +7,7 @@
 //! job's as soon as it is free.
 
 use super::search::Search;
-use super::{Making, kept};
+use super::{Making, SEARCHES, kept};
 use crate::decider::{Decider, Round, Turn};
 use crate::overlay::{Leaving, Overlay};
 use crate::plan::{Plan, Room};
@@ -42,7 +42,8 @@ impl Decider {
         let state = overlay.base();
         let queue = &turn.queue.spec.name;
         let same = |uid| state.job(uid).is_some_and(|j| j.spec.queue == *queue);
-        if overlay.holds().keys().any(|uid| same(*uid)) || shut(overlay, job).is_some() {
+        let keeps = overlay.holds().keys().any(|uid| same(*uid));
+        if keeps || making.searches >= SEARCHES || shut(overlay, job).is_some() {
             return None;
         }
         making.survey(state, round.now);
@@ -59,7 +60,10 @@ impl Decider {
             leaving.push(left);
             starts = end.unwrap_or(Hold::UNKNOWN);
         }
-        let members = self.try_without(overlay, job, turn, round, &leaving)?;
+        let Some(members) = self.try_without(overlay, job, turn, round, &leaving, plan) else {
+            making.searches += 1;
+            return None;
+        };
         let hold = Hold { job: job.uid, members, starts: Some(starts) };
         let reasons = kept(state, &hold, round.now);
         self.note(overlay.keep(hold.clone()));

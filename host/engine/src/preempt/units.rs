@@ -1,7 +1,7 @@
 //! What may be evicted for a job, and at what price.
 
 use super::Making;
-use crate::decider::Policies;
+use crate::decider::{Policies, Round};
 use crate::node::Owner;
 use crate::overlay::{Leaving, Overlay};
 use crate::plan::Plan;
@@ -121,7 +121,8 @@ pub fn survey(state: &State, now: Time) -> (Vec<Candidate>, Vec<Leaving>, Option
             continue;
         }
         claims.sort_by_key(|h| (!h.runs, h.claim));
-        let needed = job.spec.min_members.saturating_sub(job.ended) as usize;
+        // Without any member it would not run on, whoever has ended well.
+        let needed = job.spec.min_members.saturating_sub(job.ended).max(1) as usize;
         let elastic = job.spec.min_members < job.spec.members;
         let spare = if elastic { claims.len().saturating_sub(needed) } else { 0 };
         candidates.push(Candidate { job: job.clone(), claims, spare });
@@ -136,10 +137,10 @@ pub fn units(
     preemptor: &Job,
     relevant: &dyn Fn(&Candidate) -> bool,
     policies: &Policies,
-    now: Time,
+    round: Round<'_>,
     plan: &mut Plan,
 ) -> Vec<Unit> {
-    let state = overlay.base();
+    let (state, now) = (overlay.base(), round.now);
     let rights = Rights::of(overlay, preemptor);
     let mut legal: BTreeMap<&QueueName, Vec<(usize, Cause)>> = BTreeMap::new();
     for (at, candidate) in making.candidates.iter().enumerate() {
@@ -171,26 +172,34 @@ pub fn units(
         }
         let asked = policy.filter(|p| p.manifest().exports(Interface::Preempt));
         let asked = asked.filter(|_| !making.unpriced.contains(queue));
-        let own = || Ok(bare.iter().map(|u| own_price(making, u, now)).collect());
-        let prices = match asked {
-            None => own(),
-            Some(policy) => priced(making, &bare, policy, preemptor, state, now),
-        };
-        let prices: Vec<(i32, i32)> = prices.unwrap_or_else(|fault| {
-            plan.unpriced.push((queue.clone(), fault));
-            bare.iter().map(|u| own_price(making, u, now)).collect()
+        let fault = asked.and_then(|_| known_fault(round.replay, queue, preemptor.uid));
+        let prices = asked.and_then(|policy| {
+            let prices = match fault {
+                Some(fault) => Err(fault),
+                None => priced(making, &bare, policy, preemptor, state, now),
+            };
+            prices.map_err(|fault| plan.unpriced.push((queue.clone(), preemptor.uid, fault))).ok()
         });
+        let own = || bare.iter().map(|unit| own_price(making, unit, now)).collect();
+        let prices: Vec<(i32, i32)> = prices.unwrap_or_else(own);
         for (unit, price) in bare.iter_mut().zip(prices) {
-            unit.key = key(making, unit, price, now);
+            unit.key = key(making, unit, price);
         }
         // A job never goes before what it can do without.
         raise_cores(&mut bare);
         let spared = |u: &Unit| u.key.1 == SPARED && u.key.0;
         units.extend(bare.into_iter().filter(|u| !spared(u)));
     }
-    making.unpriced.extend(plan.unpriced.iter().map(|(queue, _)| queue.clone()));
+    making.unpriced.extend(plan.unpriced.iter().map(|(queue, ..)| queue.clone()));
     units.sort_by_key(|unit| unit.key);
     units
+}
+
+/// The fault with which a queue's prices failed for this job in the plan that is
+/// decided again.
+fn known_fault(replay: Option<&Plan>, queue: &QueueName, job: JobUid) -> Option<Fault> {
+    let same = |(q, j, _): &&(QueueName, JobUid, Fault)| q == queue && *j == job;
+    replay?.unpriced.iter().find(same).map(|(_, _, fault)| fault.clone())
 }
 
 fn no_key() -> Key {
@@ -212,12 +221,11 @@ fn raise_cores(units: &mut [Unit]) {
     }
 }
 
-fn key(making: &Making, unit: &Unit, (tier, cost): (i32, i32), now: Time) -> Key {
+fn key(making: &Making, unit: &Unit, (tier, cost): (i32, i32)) -> Key {
     let candidate = &making.candidates[unit.of];
     let job = &candidate.job;
     let borrowed = candidate.claims[unit.claims.clone()].iter().any(|h| !h.loans.is_empty());
     let tier = if borrowed && tier == SPARED { SPARED - 1 } else { tier };
-    let _ = now;
     let member = Reverse(unit.claims.start);
     (!borrowed, tier, cost, Reverse(job.since), Reverse(job.uid), unit.whole, member)
 }

@@ -355,6 +355,10 @@ impl World {
 
     /// Opens or closes borrowing by what is promised.
     fn note_use(&mut self, observer: &mut dyn Observer) {
+        let quotas = self.state().quotas();
+        if !quotas.platform().borrowing && !quotas.open() {
+            return;
+        }
         let used = self.state().allocated_percent();
         match self.ledger.note_use(self.now(), used) {
             Ok(true) => self.applied(observer),
