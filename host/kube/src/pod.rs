@@ -132,19 +132,24 @@ impl PodSeen {
 }
 
 /// What the kubelet sets aside for a pod: its containers and side-cars
-/// together, or the largest init container if that is more, and the overhead.
+/// together, or the largest init container with the side-cars that were started
+/// before it if that is more, and the overhead.
 fn takes(spec: &PodSpec) -> Result<Takes, FieldError> {
     let mut sum = Takes::default();
     for container in &spec.containers {
         sum.add(&of_container(container)?);
     }
-    let mut most = Takes::default();
+    // In the order in which they start: a side-car stays.
+    let (mut most, mut beside) = (Takes::default(), Takes::default());
     for container in spec.init_containers.iter().flatten() {
         let own = of_container(container)?;
         if container.restart_policy.as_deref() == Some("Always") {
             sum.add(&own);
+            beside.add(&own);
         } else {
-            most.at_least(&own);
+            let mut step = own;
+            step.add(&beside);
+            most.at_least(&step);
         }
     }
     sum.at_least(&most);

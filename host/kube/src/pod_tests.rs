@@ -86,6 +86,29 @@ fn side_cars_add_and_init_containers_do_not() {
 }
 
 #[test]
+fn c32_a_side_car_adds_to_the_init_steps_after_it() {
+    let needs = |init: &[(&str, u32)], main: u32| {
+        let gib = |n: u32| json!({"requests": {"memory": format!("{n}Gi"), "nvidia.com/gpu": n}});
+        let init = init.iter().map(|(policy, n)| match *policy {
+            "step" => json!({"name": "i", "resources": gib(*n)}),
+            _ => json!({"name": "s", "restartPolicy": "Always", "resources": gib(*n)}),
+        });
+        let spec = json!({
+            "containers": [{"name": "a", "resources": gib(main)}],
+            "initContainers": init.collect::<Vec<_>>(),
+        });
+        let takes = takes(&serde_json::from_value(spec).unwrap()).unwrap();
+        assert_eq!(takes.memory.0, takes.cards * 1024, "all resources by one rule");
+        takes.cards
+    };
+    assert_eq!(needs(&[("step", 10), ("step", 10), ("step", 10)], 1), 10);
+    assert_eq!(needs(&[("step", 4), ("car", 4)], 10), 14);
+    assert_eq!(needs(&[("car", 4), ("step", 12)], 10), 16, "the side-car runs already");
+    assert_eq!(needs(&[("step", 12), ("car", 4)], 10), 14);
+    assert_eq!(needs(&[("car", 8)], 10), 18);
+}
+
+#[test]
 fn affinity_and_selector_hold_together() {
     let pod = json!({
         "metadata": {"name": "p", "namespace": "ai", "uid": "u-1"},
