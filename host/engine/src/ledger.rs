@@ -308,10 +308,31 @@ impl<J: Journal> Ledger<J> {
         claim: ClaimUid,
         success: bool,
     ) -> Result<bool, Refusal> {
+        self.end_member(at, claim, success, None)
+    }
+
+    /// The same, with how it ended in words: the reason of a job that fails.
+    pub fn member_ended_so(
+        &mut self,
+        at: Time,
+        claim: ClaimUid,
+        success: bool,
+        how: &str,
+    ) -> Result<bool, Refusal> {
+        self.end_member(at, claim, success, Some(said(how)))
+    }
+
+    fn end_member(
+        &mut self,
+        at: Time,
+        claim: ClaimUid,
+        success: bool,
+        how: Option<Arc<str>>,
+    ) -> Result<bool, Refusal> {
         if self.state.claim(claim).is_none() {
             return Ok(false);
         }
-        self.record(at, Event::MemberEnded { claim, success })?;
+        self.record(at, Event::MemberEnded { claim, success, how })?;
         Ok(true)
     }
 
@@ -452,8 +473,7 @@ impl<J: Journal> Ledger<J> {
         if self.state.claim(claim).is_none() {
             return Ok(false);
         }
-        let reason: String = reason.chars().filter(|c| !c.is_control()).take(500).collect();
-        self.record(at, Event::StartRefused { claim, reason: reason.into() })?;
+        self.record(at, Event::StartRefused { claim, reason: said(reason) })?;
         Ok(true)
     }
 
@@ -655,4 +675,9 @@ pub fn concerned(state: &State, event: &Event) -> SmallVec<[JobUid; 4]> {
     jobs.sort_unstable();
     jobs.dedup();
     jobs
+}
+
+/// Words from outside, as they are kept: of one line and a bounded length.
+fn said(words: &str) -> Arc<str> {
+    words.chars().filter(|c| !c.is_control()).take(500).collect::<String>().into()
 }

@@ -369,12 +369,12 @@ impl State {
                 }
                 self.move_claim(*claim, *state, entry.at);
             }
-            Event::MemberEnded { claim, success } => {
+            Event::MemberEnded { claim, success, how } => {
                 let found = self
                     .claim(*claim)
                     .ok_or_else(|| unknown("claim", claim.to_string(), "unknown"))?;
                 let job = found.job;
-                self.member_ended(job, *claim, *success, entry.at);
+                self.member_ended(job, *claim, *success, how.as_deref(), entry.at);
             }
             Event::RoomMade { evictions, hold } => {
                 self.check_room(evictions, hold.as_ref())
@@ -682,7 +682,15 @@ impl State {
         }
     }
 
-    fn member_ended(&mut self, job: JobUid, claim: ClaimUid, success: bool, at: Time) {
+    fn member_ended(
+        &mut self,
+        job: JobUid,
+        claim: ClaimUid,
+        success: bool,
+        how: Option<&str>,
+        at: Time,
+    ) {
+        let member = self.claim(claim).map_or(0, |claim| claim.member);
         let told_to = self.claim(claim).is_some_and(|c| c.state == ClaimState::Releasing);
         self.drop_claim(claim, at);
         let Some(known) = self.jobs.get_mut(job.0 as usize) else { return };
@@ -702,7 +710,12 @@ impl State {
         known.failed |= !success;
         known.ended += u32::from(success);
         if known.failed {
-            self.end_job(job, JobState::Failed, "a member failed".into(), at);
+            let reason = match (how, known.spec.members) {
+                (None, _) => "a member failed".into(),
+                (Some(how), 1) => how.into(),
+                (Some(how), _) => format!("member {member}: {how}").into(),
+            };
+            self.end_job(job, JobState::Failed, reason, at);
         } else if known.claims.is_empty() {
             self.end_job(job, JobState::Succeeded, "".into(), at);
         } else {

@@ -103,6 +103,9 @@ pub enum Event {
         claim: ClaimUid,
         /// Whether it ended well.
         success: bool,
+        /// How, in words, where the executor knows.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        how: Option<Arc<str>>,
     },
     /// Jobs give up what they hold, for others or at somebody's word: their
     /// claims are releasing until each is gone. The room may be kept for a job.

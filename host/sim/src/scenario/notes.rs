@@ -112,7 +112,7 @@ impl Notes {
                     self.say(at, format!("{name}/{} goes to {node}: {held}", claim.member));
                 }
             }
-            Event::MemberEnded { claim, success: false } => {
+            Event::MemberEnded { claim, success: false, .. } => {
                 let job = self.claims.get(claim).map(|job| name(state, *job));
                 self.say(at, format!("a member of {} failed", job.unwrap_or_default()));
             }

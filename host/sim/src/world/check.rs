@@ -43,7 +43,7 @@ impl Checks {
                     }
                 }
             }
-            Event::MemberEnded { claim, success: true } => {
+            Event::MemberEnded { claim, success: true, .. } => {
                 if let Some(job) = self.jobs.get(claim) {
                     *self.ended.entry(*job).or_default() += 1;
                 }

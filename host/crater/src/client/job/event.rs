@@ -42,8 +42,11 @@ pub fn words(event: &EventView) -> String {
             ClaimState::Releasing => format!("{claim} is being ended"),
             ClaimState::Gone => format!("{claim} is gone"),
         },
-        Event::MemberEnded { claim, success: true } => format!("{claim} ended well"),
-        Event::MemberEnded { claim, success: false } => format!("{claim} ended badly"),
+        Event::MemberEnded { claim, success, how } => {
+            let well = if success { "ended well" } else { "ended badly" };
+            let how = how.as_deref().map(|how| format!(": {how}")).unwrap_or_default();
+            format!("{claim} {well}{how}")
+        }
         Event::JobEnded { state, reason, .. } => {
             let state = match state {
                 JobState::Cancelled => "cancelled",
