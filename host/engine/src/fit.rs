@@ -235,6 +235,9 @@ fn dynamic_fit(node: &NodeState, request: &Request) -> Result<(), Reason> {
     if request.disk.iops > node.iops_free() {
         return Err(Reason::Iops);
     }
+    if node.spec.disk_full {
+        return Err(Reason::DiskFull);
+    }
     Ok(())
 }
 

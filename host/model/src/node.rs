@@ -137,6 +137,10 @@ pub struct NodeSpec {
     /// Nothing new starts here.
     #[serde(default)]
     pub cordoned: bool,
+    /// More than 90 % of what its disk can do is in use, as measured: nothing
+    /// new starts until there is less.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub disk_full: bool,
 }
 
 impl NodeSpec {
@@ -173,6 +177,7 @@ impl NodeSpec {
             domain: "".into(),
             zone: "".into(),
             cordoned: false,
+            disk_full: false,
         }
     }
 

@@ -31,6 +31,8 @@ pub enum Reason {
     Disk,
     /// Disk operations are short.
     Iops,
+    /// Its disk has nearly nothing left to do, as measured.
+    DiskFull,
     /// It never has as many cards as are asked for.
     TooFewCards,
     /// No card has room, or too few have: share and memory count together,
@@ -82,6 +84,7 @@ impl fmt::Display for Reason {
             Self::Memory => "insufficient memory",
             Self::Disk => "insufficient disk bandwidth",
             Self::Iops => "insufficient disk operations",
+            Self::DiskFull => "disk IO full (> 90 % in use)",
             Self::TooFewCards => "too few cards on the node",
             Self::Cards => "no card with room for the request",
             Self::CardTooSmall => "cards too small even when idle",

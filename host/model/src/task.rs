@@ -1,5 +1,6 @@
 //! What a job runs: told to the executor, of no concern to decisions.
 
+use crate::amount::{Iops, MbPerSec};
 use crate::parse::FieldError;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -29,6 +30,13 @@ pub struct Task {
     /// Seconds between the signal to end and the end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub grace: Option<u32>,
+    /// Most disk bandwidth of each member in MB/s, of reading and of writing;
+    /// as much as there is without it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_bandwidth_limit: Option<MbPerSec>,
+    /// Most disk operations of each member a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_iops_limit: Option<Iops>,
 }
 
 /// Bytes of all of a task's texts together.
@@ -73,6 +81,12 @@ impl Task {
                     "source:/target or source:/target:ro",
                 ));
             }
+        }
+        if self.disk_bandwidth_limit.is_some_and(|most| most.0 == 0) {
+            return Err(FieldError::new("disk-bandwidth-limit", "0", "at least 1 MB/s"));
+        }
+        if self.disk_iops_limit.is_some_and(|most| most.0 == 0) {
+            return Err(FieldError::new("disk-iops-limit", "0", "at least 1 operation a second"));
         }
         if self.grace.is_some_and(|grace| grace > 86_400) {
             return Err(FieldError::new("grace", "more than a day", "0 to 86400 seconds"));
