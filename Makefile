@@ -34,9 +34,10 @@ build: policies ## build the program: target/release/crater
 	@echo '== build'
 	@$(ENV) cargo build --release --workspace --bins
 
-demo: build ## watch a simulated cluster at work, then a server of your own
+demo: build ## watch a simulated cluster at work, then servers of your own
 	@echo '== demo'
 	@$(CRATER) simulate demo
+	@scripts/demo-local.sh $(CRATER)
 	@scripts/demo.sh $(CRATER)
 
 test: setup policies ## every check and every test

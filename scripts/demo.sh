@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Second act of `make demo`: a server of one's own, with tenants, quotas, jobs,
+# Last act of `make demo`: a server of one's own, with tenants, quotas, jobs,
 # one that is preempted and goes on, and a policy that is swapped while they run. Stays up until Ctrl-C where a
 # person watches; ends by itself elsewhere.
 set -euo pipefail

@@ -54,6 +54,7 @@ pub async fn submit(
     let view = app.system.books.view();
     let spec = body.spec(&view.state, &own(&caller)?)?;
     caller.must(Role::Member, spec.tenant.as_str())?;
+    app.system.accepts(&spec)?;
     let key = match headers.get("idempotency-key") {
         None => None,
         Some(key) => {

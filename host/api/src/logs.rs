@@ -74,6 +74,8 @@ pub async fn logs(
             let detail = format!("{uid} has printed nothing yet: {}", found.reason);
             return Err(Problem::new(StatusCode::NOT_FOUND, "unknown", detail));
         }
+        // It starts.
+        Err(LogError::Unknown(_)) if !reading.over() => Chunk::default(),
         read => read.map_err(|error| problem(&error))?,
     };
     let head = [

@@ -71,6 +71,12 @@ pub struct Submit {
     /// Reserved disk operations a second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub disk_iops: Option<Amount>,
+    /// Most disk bandwidth of a member in MB/s, of reading and of writing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_bandwidth_limit: Option<Amount>,
+    /// Most disk operations of a member a second.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub disk_iops_limit: Option<Amount>,
     /// Equal members, started all or nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<u32>,
@@ -177,6 +183,12 @@ impl Submit {
             volumes: self.volumes.clone(),
             ports: self.ports.clone(),
             grace: self.grace,
+            disk_bandwidth_limit: text(self.disk_bandwidth_limit.as_ref())
+                .map(|t| bandwidth("disk-bandwidth-limit", &t))
+                .transpose()?,
+            disk_iops_limit: text(self.disk_iops_limit.as_ref())
+                .map(|t| integer("disk-iops-limit", &t, 1, u64::from(u32::MAX)).map(Iops))
+                .transpose()?,
         });
         job.check()?;
         let (request, members) = (&job.request, u64::from(job.members));
@@ -191,9 +203,8 @@ impl Submit {
     }
 
     fn request(&self, state: &State) -> Result<Request, Problem> {
-        let text = |amount: &Option<Amount>| amount.as_ref().map(|amount| amount.0.clone());
-        let cards = text(&self.gpu).map(|t| gpu("gpu", &t, STEP)).transpose()?;
-        let mib = text(&self.gpu_memory).map(|t| memory("gpu-memory", &t)).transpose()?;
+        let cards = text(self.gpu.as_ref()).map(|t| gpu("gpu", &t, STEP)).transpose()?;
+        let mib = text(self.gpu_memory.as_ref()).map(|t| memory("gpu-memory", &t)).transpose()?;
         let mut request = Request {
             gpu: GpuAsk::new(cards, mib, self.gpu_exclusive)?,
             nvlink: need("nvlink", self.nvlink.as_deref())?,
@@ -205,20 +216,20 @@ impl Submit {
             let whole = cards.map_or(1, |cards| cards.0 / 1000).max(1);
             request.gpu = Some(GpuAsk::mig(whole, profile));
         }
-        if let Some(t) = text(&self.cpu) {
+        if let Some(t) = text(self.cpu.as_ref()) {
             request.cpu = cpu("cpu", &t)?;
         }
-        if let Some(t) = text(&self.memory) {
+        if let Some(t) = text(self.memory.as_ref()) {
             request.memory = memory("memory", &t)?;
         }
         let mut disk = DiskAsk::default();
-        if let Some(t) = text(&self.disk_io) {
+        if let Some(t) = text(self.disk_io.as_ref()) {
             disk.weight = integer("disk-io", &t, 1, 10_000)? as u16;
         }
-        if let Some(t) = text(&self.disk_bandwidth) {
+        if let Some(t) = text(self.disk_bandwidth.as_ref()) {
             disk.bandwidth = bandwidth("disk-bandwidth", &t)?;
         }
-        if let Some(t) = text(&self.disk_iops) {
+        if let Some(t) = text(self.disk_iops.as_ref()) {
             disk.iops = Iops(integer("disk-iops", &t, 0, u64::from(u32::MAX))?);
         }
         request.disk = disk;
@@ -240,6 +251,10 @@ impl Submit {
         }
         Ok(request)
     }
+}
+
+fn text(amount: Option<&Amount>) -> Option<String> {
+    amount.map(|amount| amount.0.clone())
 }
 
 /// What the nodes have for each card, as advice.

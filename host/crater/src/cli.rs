@@ -24,7 +24,7 @@ pub enum Command {
     Policy(PolicyCommand),
     /// Schedule a cluster
     #[command(
-        after_help = "Example:\n  crater serve --cluster kubernetes --kubeconfig ~/.kube/config"
+        after_help = "Example:\n  crater serve --cluster kubernetes --kubeconfig ~/.kube/config\n  sudo crater serve --cluster local"
     )]
     Serve(Box<Serve>),
     /// Submit jobs, look at them, change and end them
@@ -52,6 +52,9 @@ pub enum Command {
     /// The server and token that commands use
     #[command(subcommand)]
     Config(client::ConfigCommand),
+    /// Keep one member of a job on this machine; for the server
+    #[command(subcommand, hide = true)]
+    Local(LocalCommand),
     /// Print a script that completes commands in a shell
     #[command(
         after_help = "Example:\n  crater completion bash > ~/.local/share/bash-completion/completions/crater"
@@ -59,11 +62,28 @@ pub enum Command {
     Completion(client::Completion),
 }
 
+/// What the server starts on this machine.
+#[derive(Debug, Subcommand)]
+pub enum LocalCommand {
+    /// Keep the member that a claim's folder orders, to its end
+    Keep {
+        /// The folder
+        folder: PathBuf,
+    },
+    /// Become that member
+    Enter {
+        /// The folder
+        folder: PathBuf,
+    },
+}
+
 /// What is scheduled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Cluster {
     /// Machines that are declared in the configuration and exist only here
     Simulated,
+    /// This machine, on which jobs run as processes; needs root
+    Local,
     /// Pods of a Kubernetes cluster that name this scheduler
     Kubernetes,
 }

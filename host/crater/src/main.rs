@@ -25,9 +25,16 @@ fn main() -> ExitCode {
         cli::Command::Simulate(command) => simulate::run(command),
         cli::Command::Policy(command) => policy::run(&command),
         cli::Command::Serve(command) => match command.cluster {
-            cli::Cluster::Simulated => serve::run(&command.embedded),
+            cli::Cluster::Simulated => serve::run(&command.embedded, false),
+            cli::Cluster::Local => serve::run(&command.embedded, true),
             cli::Cluster::Kubernetes => kubernetes::run(&command.kubernetes),
         },
+        cli::Command::Local(cli::LocalCommand::Keep { folder }) => {
+            crater_local::keeper::run(&folder).map_err(anyhow::Error::from)
+        }
+        cli::Command::Local(cli::LocalCommand::Enter { folder }) => {
+            return crater_local::enter::run(&folder);
+        }
         command => client::run(&command),
     };
     exit::code(done)

@@ -47,7 +47,7 @@ pub fn default_data() -> anyhow::Result<PathBuf> {
 pub const TOKEN_FILE: &str = "admin-token";
 
 /// Serves until a signal comes.
-pub fn run(args: &Embedded) -> anyhow::Result<()> {
+pub fn run(args: &Embedded, local: bool) -> anyhow::Result<()> {
     if args.print_schema {
         println!("{}", serde_json::to_string_pretty(&crater_server::Config::schema())?);
         return Ok(());
@@ -79,6 +79,7 @@ pub fn run(args: &Embedded) -> anyhow::Result<()> {
         built_ins: Arc::new(|name: &str| {
             BUILT_IN.iter().find(|(known, _)| *known == name).map(|(_, bytes)| bytes.to_vec())
         }),
+        local,
     };
     let system = System::start(options).map_err(input)?;
     let config = system.config();

@@ -3,10 +3,12 @@
 
 mod amounts;
 mod hooks;
+mod local;
 mod room;
 
 pub use amounts::Text;
 pub use hooks::Webhook;
+pub use local::ThisMachine;
 
 use crate::policies::{Source, Wanted};
 use crate::webhooks::Hook;
@@ -124,6 +126,10 @@ pub struct Cluster {
     pub nodes: Vec<Nodes>,
     /// How long a simulated member runs unless its job says otherwise.
     pub run: String,
+    /// This machine in the place of simulated ones: jobs run on it, as
+    /// processes. `crater serve --cluster local` does it with these defaults.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub local: Option<ThisMachine>,
 }
 
 /// Equal machines.
@@ -271,7 +277,7 @@ impl Default for Cluster {
             domain: String::new(),
             zone: String::new(),
         };
-        Self { nodes: vec![nodes], run: "5m".into() }
+        Self { nodes: vec![nodes], run: "5m".into(), local: None }
     }
 }
 

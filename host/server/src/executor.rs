@@ -4,6 +4,7 @@
 //! claim is durable, and of each that is to end; it reports back what really
 //! happened. All of it may be told twice: a claim's identity makes it the same.
 
+pub mod local;
 pub mod simulated;
 
 use crate::books::Books;
@@ -12,7 +13,7 @@ use crater_model::{Claim, ClaimState, ClaimUid, Event, JobUid, Time};
 use std::collections::BTreeSet;
 
 /// Runs claims.
-pub trait Executor: Send {
+pub trait Executor: Send + 'static {
     /// Starts what a claim is for, or takes up again what runs already.
     fn start(&mut self, state: &State, claim: &Claim);
 
@@ -45,10 +46,10 @@ fn saved<J: Journal>(ledger: &mut Ledger<J>, now: Time, job: JobUid) -> Result<b
 }
 
 /// Runs an executor on the journal until the server stops.
-pub fn run(books: &Books, mut executor: impl Executor) {
+pub fn run(books: &Books, executor: &mut dyn Executor) {
     let (view, batches) = books.follow();
     for claim in view.state.claims() {
-        tell(&mut executor, &view.state, claim);
+        tell(executor, &view.state, claim);
     }
     loop {
         let pause = executor.step(books);
@@ -57,7 +58,7 @@ pub fn run(books: &Books, mut executor: impl Executor) {
                 let view = books.view();
                 for entry in batch.iter() {
                     touched(&view.state, &entry.event, &mut |claim| {
-                        tell(&mut executor, &view.state, claim);
+                        tell(executor, &view.state, claim);
                     });
                 }
             }
@@ -67,7 +68,7 @@ pub fn run(books: &Books, mut executor: impl Executor) {
     }
 }
 
-fn tell(executor: &mut impl Executor, state: &State, claim: &Claim) {
+fn tell(executor: &mut dyn Executor, state: &State, claim: &Claim) {
     match claim.state {
         ClaimState::Reserved | ClaimState::Starting | ClaimState::Held => {
             executor.start(state, claim);
@@ -91,7 +92,7 @@ fn touched(state: &State, event: &Event, tell: &mut dyn FnMut(&Claim)) {
             let jobs: BTreeSet<JobUid> = claims.iter().map(|claim| claim.job).collect();
             jobs.into_iter().for_each(of_job);
         }
-        Event::JobEnded { job, .. } => of_job(*job),
+        Event::JobEnded { job, .. } | Event::JobUpdated { job, .. } => of_job(*job),
         Event::RoomMade { evictions, .. } => evictions.iter().for_each(|e| of_job(e.job)),
         // A lost member makes the others of its job go, too. The claim itself
         // is gone by now, so its job has to be looked for.

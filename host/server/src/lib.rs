@@ -19,6 +19,7 @@ pub mod config;
 pub mod deciders;
 pub mod executor;
 mod lending;
+mod limits;
 pub mod logs;
 pub mod metrics;
 pub mod policies;

@@ -3,8 +3,11 @@
 
 use crate::books::{Books, Unavailable, now};
 use crate::chronicle::{Chronicle, UsageMeter};
+use crate::collector::Gauge;
 use crate::config::{Config, ConfigError, Plan};
 use crate::deciders::Deciders;
+use crate::executor::Executor;
+use crate::executor::local::{self, LocalError};
 use crate::executor::simulated::{Declared, Pace, Simulated};
 use crate::logs::Logs;
 use crate::metrics::Metrics;
@@ -30,6 +33,8 @@ pub struct Options {
     pub runtime: Runtime,
     /// Policies that the binary brings along.
     pub built_ins: BuiltIns,
+    /// Jobs run on this machine, whether the configuration says so or not.
+    pub local: bool,
 }
 
 /// The server could not start.
@@ -41,6 +46,9 @@ pub enum StartError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// This machine cannot run jobs.
+    #[error(transparent)]
+    Local(#[from] LocalError),
     /// A thread could not be started.
     #[error("a thread cannot be started: {0}")]
     Thread(#[from] std::io::Error),
@@ -88,17 +96,52 @@ pub struct System {
     file: Option<PathBuf>,
     data: PathBuf,
     reload: Mutex<Reload>,
+    /// Jobs run on this machine, whatever the file says.
+    local: bool,
+    /// This machine, if jobs run on it.
+    machine: Option<NodeSpec>,
+}
+
+/// Who runs the members, what they print and use, and where they run.
+struct Runner {
+    executor: Box<dyn Executor>,
+    logs: Arc<dyn Logs>,
+    gauge: Arc<dyn Gauge>,
+    machine: Option<NodeSpec>,
+}
+
+impl Runner {
+    fn new(config: &Config, plan: &Plan, file: &Path, data: &Path) -> Result<Self, StartError> {
+        if let Some(this) = &config.cluster.local {
+            let refuse = |error| ConfigError::Value {
+                file: file.into(),
+                place: "cluster.local".into(),
+                error,
+            };
+            let (executor, spec) = local::open(this, data, refuse)?;
+            let (logs, gauge) = (executor.logs(), executor.meter());
+            return Ok(Self { executor: Box::new(executor), logs, gauge, machine: Some(spec) });
+        }
+        let pace = Pace { run: plan.run, ..Pace::default() };
+        let executor = Simulated::new(pace).with_history(Reader::open(data)?);
+        let (logs, gauge) = (executor.logs(), Arc::new(Declared));
+        Ok(Self { executor: Box::new(executor), logs, gauge, machine: None })
+    }
 }
 
 impl System {
     /// Recovers the books, applies the configuration and starts all threads.
     pub fn start(options: Options) -> Result<Arc<Self>, StartError> {
         let file = options.config.clone();
-        let config = match &file {
+        let mut config = match &file {
             Some(file) => Config::read(file)?,
             None => Config::default(),
         };
-        let plan = config.plan(file.as_deref().unwrap_or(Path::new("the defaults")))?;
+        if options.local {
+            config.cluster.local.get_or_insert_default();
+        }
+        let named = file.as_deref().unwrap_or(Path::new("the defaults"));
+        let plan = config.plan(named)?;
         let (store, recovered) = Store::open(&options.data)?;
         let strings = Arc::new(Strings::default());
         let state = recovered.books(strings.clone())?;
@@ -111,19 +154,21 @@ impl System {
         let policies = Arc::new(Policies::new(options.runtime, strings, options.built_ins));
         policies.set_budgets(plan.budgets.clone());
         let deciders = Deciders::new(books.clone(), policies.clone(), metrics.clone());
-        let pace = Pace { run: plan.run, ..Pace::default() };
-        let executor = Simulated::new(pace).with_history(Reader::open(&options.data)?);
+        let runner = Runner::new(&config, &plan, named, &options.data)?;
+        let mut executor = runner.executor;
         let system = Arc::new(Self {
             books,
             policies,
             deciders,
             metrics,
             hooks,
-            logs: executor.logs(),
+            logs: runner.logs,
             config: RwLock::new(config),
             file,
             data: options.data,
             reload: Mutex::default(),
+            local: options.local,
+            machine: runner.machine,
         });
         // A store that never counted usage begins here, durably: what is held
         // from now on counts even if the process ends at once.
@@ -145,14 +190,24 @@ impl System {
         let books = system.books.clone();
         std::thread::Builder::new()
             .name("executor".into())
-            .spawn(move || crate::executor::run(&books, executor))?;
-        crate::collector::start(&system, Arc::new(Declared))?;
+            .spawn(move || crate::executor::run(&books, &mut *executor))?;
+        crate::collector::start(&system, runner.gauge)?;
+        crate::limits::start(&system)?;
         crate::lending::start(&system)?;
         crate::webhooks::start(&system)?;
         Self::keep_house(&system)?;
         Self::learn(&system)?;
         crate::watch::start(&system)?;
         Ok(system)
+    }
+
+    /// Refuses a job that could not run here, naming the field.
+    pub fn accepts(&self, job: &crater_model::JobSpec) -> Result<(), crater_model::FieldError> {
+        if self.machine.is_none() {
+            return Ok(());
+        }
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner);
+        config.cluster.local.as_ref().map_or(Ok(()), |this| local::check(this, job))
     }
 
     /// The configuration in force.
@@ -196,7 +251,13 @@ impl System {
     /// Reads the file again and applies it, whole or not at all.
     pub fn reload(&self) -> Result<(), String> {
         let Some(file) = &self.file else { return Ok(()) };
-        let result = Config::read(file).map_err(|e| e.to_string()).and_then(|new| self.apply(new));
+        let read = Config::read(file).map_err(|error| error.to_string());
+        let result = read.and_then(|mut new| {
+            if self.local {
+                new.cluster.local.get_or_insert_default();
+            }
+            self.apply(new)
+        });
         let mut reload = self.reload.lock().unwrap_or_else(PoisonError::into_inner);
         match &result {
             Ok(()) => *reload = Reload { applied: Some(now()), refused: None },
@@ -208,6 +269,11 @@ impl System {
     fn apply(&self, new: Config) -> Result<(), String> {
         let file = self.file.as_deref().unwrap_or(Path::new("the defaults"));
         let plan = new.plan(file).map_err(|error| error.to_string())?;
+        if new.cluster.local != self.config().cluster.local {
+            let place = "cluster.local: it is read when the server starts; restart it, and jobs \
+                         that run on this machine run on";
+            return Err(format!("{}: {place}", file.display()));
+        }
         let view = self.books.view();
         let known = self.policies.status();
         let known = |queue: &QueueName| known.iter().find(|(name, _, _)| name == queue);
@@ -236,7 +302,10 @@ impl System {
 
     /// Brings the books to what the configuration says, in one durable step.
     fn commit(&self, plan: &Plan) -> Result<(), String> {
-        let plan = plan.clone();
+        let mut plan = plan.clone();
+        if let Some(machine) = &self.machine {
+            plan.nodes = vec![machine.clone()];
+        }
         let done = self.books.change_blocking(move |writer| {
             let now = writer.now;
             for (queue, _) in &plan.queues {
@@ -405,7 +474,8 @@ fn set_nodes<J: crater_engine::Journal>(
             }
             Some((uid, known)) => {
                 // A person cordons while the server runs; a file does not undo it.
-                let spec = NodeSpec { cordoned: known.cordoned, ..spec.clone() };
+                let (cordoned, disk_full) = (known.cordoned, known.disk_full);
+                let spec = NodeSpec { cordoned, disk_full, ..spec.clone() };
                 if spec != *known {
                     ledger.change_node(now, uid, spec)?;
                 }

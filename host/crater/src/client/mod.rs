@@ -47,7 +47,7 @@ pub fn run(command: &Command) -> anyhow::Result<()> {
         Command::Token(of) => token::run(&Api::new(&of.common)?, of.common.output, &of.command),
         Command::Config(command) => config::run(command),
         Command::Completion(completion) => completions(completion),
-        Command::Simulate(_) | Command::Policy(_) | Command::Serve(_) => Ok(()),
+        Command::Simulate(_) | Command::Policy(_) | Command::Serve(_) | Command::Local(_) => Ok(()),
     };
     print::unless_closed(done)
 }

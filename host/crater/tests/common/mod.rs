@@ -89,6 +89,11 @@ impl Server {
         Self { child, address, folder }
     }
 
+    /// The server's process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The data folder.
     pub fn data(&self) -> PathBuf {
         self.folder.path().join("data")

@@ -145,6 +145,12 @@ pub struct SubmitArgs {
     /// Reserved disk operations a second
     #[arg(long, value_name = "IOPS", help_heading = "Resources of one member")]
     pub disk_iops: Option<String>,
+    /// Most disk bandwidth in MB/s, of reading and of writing
+    #[arg(long, value_name = "MB/S", help_heading = "Resources of one member")]
+    pub disk_bandwidth_limit: Option<String>,
+    /// Most disk operations a second
+    #[arg(long, value_name = "IOPS", help_heading = "Resources of one member")]
+    pub disk_iops_limit: Option<String>,
     /// Equal members, started all or nothing
     #[arg(long, value_name = "N")]
     pub members: Option<u32>,

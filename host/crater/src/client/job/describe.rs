@@ -134,6 +134,8 @@ fn task(spec: &JobSpec) -> Vec<(&'static str, String)> {
         ("volumes", said(&task.volumes.join(", "))),
         ("ports", said(&ports.join(", "))),
         ("run-limit", Some(spec.run_limit).filter(|n| *n > 0).map(|n| spell::seconds(n.into()))),
+        ("disk-bandwidth-limit", task.disk_bandwidth_limit.map(|most| most.to_string())),
+        ("disk-iops-limit", task.disk_iops_limit.map(|most| most.to_string())),
         ("grace", task.grace.map(|n| spell::seconds(n.into()))),
     ];
     lines.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()

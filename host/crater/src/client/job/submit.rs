@@ -102,6 +102,8 @@ fn asked(args: &SubmitArgs) -> anyhow::Result<Submit> {
         (&mut submit.disk_io, &args.disk_io),
         (&mut submit.disk_bandwidth, &args.disk_bandwidth),
         (&mut submit.disk_iops, &args.disk_iops),
+        (&mut submit.disk_bandwidth_limit, &args.disk_bandwidth_limit),
+        (&mut submit.disk_iops_limit, &args.disk_iops_limit),
     ] {
         *to = from.as_deref().map(Into::into).or(to.take());
     }
