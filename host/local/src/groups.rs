@@ -246,7 +246,11 @@ impl Group {
             self.folder("cpu").into_iter().collect()
         } else {
             let all = self.inner.subsystems().iter();
-            all.map(|s| s.to_controller().path().to_owned()).collect()
+            // A container runtime also makes them in hierarchies that limit
+            // nothing.
+            let others = fs::read_dir("/sys/fs/cgroup").into_iter().flatten();
+            let others = others.filter_map(Result::ok).map(|entry| entry.path().join(&self.name));
+            all.map(|s| s.to_controller().path().to_owned()).chain(others).collect()
         };
         let mut all = vec![];
         tops.iter().for_each(|top| below(top, &mut all));

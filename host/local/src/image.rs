@@ -6,6 +6,7 @@
 //! where it cannot, runc makes one below it.
 
 use crate::order::{ROOM, User};
+use rustix::process::Resource;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -52,10 +53,14 @@ pub fn command<'a>(
     let (uid, gid) = (user.uid, user.gid);
     add(&["--rm", "--replace", "--name", &name, "--network=host", "--init=false"]);
     add(&["--cap-drop=all", "--security-opt=no-new-privileges"]);
-    // Podman's own default may be above what this process may give.
-    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
-    let files = files.maximum.or(files.current).unwrap_or(1024);
-    add(&[&format!("--ulimit=nofile={files}:{files}"), "--pids-limit=-1"]);
+    // Podman's own defaults may be above what this process may give.
+    for (what, resource, usual) in
+        [("nofile", Resource::Nofile, 1 << 20), ("nproc", Resource::Nproc, 32_768)]
+    {
+        let most = rustix::process::getrlimit(resource).maximum.unwrap_or(usual).min(usual);
+        add(&[&format!("--ulimit={what}={most}:{most}")]);
+    }
+    add(&["--pids-limit=-1"]);
     add(&[&format!("--user={uid}:{gid}"), &format!("--volume={}:{ROOM}", room.display())]);
     for group in &user.groups {
         add(&[&format!("--group-add={group}")]);

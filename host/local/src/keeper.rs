@@ -27,6 +27,8 @@ enum Happened {
 
 /// From killing all that is left until it is looked at again.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a lock that may only be looked at is waited for.
+const LOOKED_AT: Duration = Duration::from_secs(1);
 /// How long output is waited for once nobody is left who could print.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// How often a group is looked at while it ends by itself.
@@ -38,7 +40,18 @@ const LINE: u64 = 64 << 10;
 /// another does, or if it ended.
 pub fn run(path: &Path) -> io::Result<()> {
     let folder = Folder::at(path);
-    let Some(lock) = folder.lock()? else { return Ok(()) };
+    // The server looks whether there is a keeper by the same lock, and whatever it
+    // starts at that moment has it, too, until it is another program.
+    let until = Instant::now() + LOOKED_AT;
+    let lock = loop {
+        if let Some(lock) = folder.lock()? {
+            break lock;
+        }
+        if Instant::now() > until {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(5));
+    };
     if folder.end()?.is_some() {
         return Ok(());
     }

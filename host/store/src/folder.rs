@@ -5,10 +5,13 @@ use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The database's name in a data folder.
 pub const FILE: &str = "crater.db";
 const LOCK: &str = "lock";
+/// How long the lock of a process that is gone is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
@@ -88,15 +91,24 @@ impl Lock {
         private_file(&path)?;
         let mut file =
             OpenOptions::new().read(true).write(true).open(&path).map_err(io(&path, "open"))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let mut text = String::new();
-                let read = file.read_to_string(&mut text).ok();
-                let pid = read.and_then(|_| text.trim().parse().ok());
-                return Err(StoreError::Locked { path: dir.to_owned(), pid });
+        let until = Instant::now() + PATIENCE;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) => {
+                    let mut text = String::new();
+                    let read = file.rewind().and_then(|()| file.read_to_string(&mut text)).ok();
+                    let pid: Option<u32> = read.and_then(|_| text.trim().parse().ok());
+                    // A server that was killed while it started a process: until
+                    // that is another program it has what the server had open.
+                    let gone = pid.is_some_and(|pid| !Path::new(&format!("/proc/{pid}")).exists());
+                    if !gone || Instant::now() > until {
+                        return Err(StoreError::Locked { path: dir.to_owned(), pid });
+                    }
+                    std::thread::sleep(Duration::from_millis(5));
+                }
+                Err(TryLockError::Error(error)) => return Err(io(&path, "lock")(error)),
             }
-            Err(TryLockError::Error(error)) => return Err(io(&path, "lock")(error)),
         }
         let pid = format!("{}\n", std::process::id());
         file.set_len(0)
