@@ -5,6 +5,7 @@
 //! Only if it is placed there, by its policy and within its quotas, is anything
 //! evicted; and the room is kept for it until it starts.
 
+mod exact;
 mod reserve;
 mod search;
 mod units;

@@ -5,17 +5,17 @@
 //! dearest unit as the highest digit, the cheapest set is the smallest number.
 //! Since more room never makes a job fit worse, it is found digit by digit: from
 //! the dearest unit down, each stays unless the job does not fit although all
-//! cheaper ones go. Limits that tenants keep are the exception: a unit that
-//! would take its tenant below its own is left out.
+//! cheaper ones go. Where something is taken back, who borrowed it keeps its own,
+//! so that not all sets are allowed: `exact.rs` tries them in that order.
 
 use super::Making;
-use super::units::Unit;
+use super::units::{Back, Unit};
 use crate::fit::count;
 use crate::node::NodeState;
 use crate::overlay::{Leaving, Overlay};
 use crate::quota::{Ask, Tentative, least};
 use crate::state::{Job, State};
-use crater_model::{Cause, Request, Usage};
+use crater_model::{Request, Usage};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
@@ -32,8 +32,8 @@ pub struct Search<'a> {
     totals: FxHashMap<Arc<str>, u64>,
     groups: Option<Arc<str>>,
     quota: Option<Tentative>,
-    /// What tenants whose loans are taken back would have lost.
-    taken: FxHashMap<Arc<str>, Usage>,
+    /// The same without those who are only tried: what tenants have left.
+    left: Option<Tentative>,
     banned: &'a FxHashSet<u32>,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Search<'a> {
             totals: FxHashMap::default(),
             groups: job.spec.together.as_ref().filter(required).map(|t| t.level.clone()),
             quota: binds.then(|| overlay.quota().clone()),
-            taken: FxHashMap::default(),
+            left: None,
             banned,
         };
         for slot in 0..state.node_slots() as u32 {
@@ -68,6 +68,7 @@ impl<'a> Search<'a> {
         for left in leaving {
             search.leave(overlay, left, true);
         }
+        search.left.clone_from(&search.quota);
         search
     }
 
@@ -123,69 +124,52 @@ impl<'a> Search<'a> {
         self.quota.as_ref().is_none_or(|quota| allows(self.state, self.job, quota))
     }
 
-    /// Whether a unit may go: what is taken back leaves its tenant its own.
-    fn may_go(&self, making: &Making, unit: &Unit) -> bool {
-        if unit.cause != Cause::Reclaim {
-            return true;
-        }
-        let held = &making.candidates[unit.of].claims[unit.claims.clone()];
-        let mut all = Usage::default();
-        for held in held {
-            all.add(&held.usage);
-        }
-        held.iter().flat_map(|h| &h.loans).all(|loan| {
-            let Some(level) = self.state.level(&loan.tenant) else { return true };
-            let taken = self.taken.get(&loan.tenant);
-            loan.amounts.iter().all(|(resource, _)| {
-                let gone = taken.map_or(0, |t| t.get(&resource)) + all.get(&resource);
-                let left = level.used.get(&resource).saturating_sub(gone);
-                left >= level.hard(&resource).unwrap_or(0)
-            })
-        })
-    }
-
-    fn go(&mut self, overlay: &Overlay<'_>, making: &Making, unit: &Unit, goes: bool) {
+    /// Lets a unit go, or come back.
+    pub fn go(&mut self, overlay: &Overlay<'_>, making: &Making, unit: &Unit, goes: bool) {
         for held in &making.candidates[unit.of].claims[unit.claims.clone()] {
             self.leave(overlay, &held.leaving, goes);
-            if unit.cause == Cause::Reclaim {
-                for loan in &held.loans {
-                    let taken = self.taken.entry(loan.tenant.clone()).or_default();
-                    if goes { taken.add(&held.usage) } else { taken.take(&held.usage) }
-                }
-            }
         }
     }
 
-    /// The cheapest set of units, given cheapest first; `None` if all of them
-    /// together are not enough.
+    /// Counts a unit among those who go for good, or no more.
+    pub fn choose(&mut self, making: &Making, unit: &Unit, goes: bool) {
+        let Some(left) = &mut self.left else { return };
+        for held in &making.candidates[unit.of].claims[unit.claims.clone()] {
+            let (owner, usage) = (held.leaving.owner, &held.usage);
+            if goes { left.free(owner, usage) } else { left.unfree(owner, usage) }
+        }
+    }
+
+    /// Whether one from whom something is taken back keeps its own, whoever else
+    /// of it has left or goes, too.
+    pub fn keeps_its_own(&self, back: &[Back]) -> bool {
+        let Some(left) = &self.left else { return true };
+        back.iter().all(|b| left.over(b.level, &b.resource, b.used) >= b.hard)
+    }
+
+    /// The cheapest set of units, given cheapest first; `None` if there is none
+    /// with which the job fits.
     pub fn cheapest(
         mut self,
         overlay: &Overlay<'_>,
         making: &Making,
         units: &[Unit],
     ) -> Option<Vec<usize>> {
+        if units.iter().any(|unit| !unit.back.is_empty()) {
+            return super::exact::cheapest(self, overlay, making, units);
+        }
         // The dearest unit of the cheapest set: with it and all cheaper ones
         // gone the job fits, with the cheaper ones alone it does not.
-        let mut gone: Vec<usize> = vec![];
-        let mut fits = self.fits();
-        for (at, unit) in units.iter().enumerate() {
-            if fits {
-                break;
-            }
-            // What a job can do without goes before the job: it is cheaper.
-            if self.may_go(making, unit) {
-                self.go(overlay, making, unit, true);
-                gone.push(at);
-                fits = self.fits();
-            }
-        }
-        if !fits {
-            return None;
+        let mut gone = 0;
+        while !self.fits() {
+            let unit = units.get(gone)?;
+            self.go(overlay, making, unit, true);
+            gone += 1;
         }
         let mut needed = vec![];
         let mut whole: FxHashSet<usize> = FxHashSet::default();
-        for &at in gone.iter().rev() {
-            let unit = &units[at];
+        for (at, unit) in units[..gone].iter().enumerate().rev() {
+            // What a job can do without goes before the job: it is cheaper.
             if !whole.contains(&unit.of) {
                 self.go(overlay, making, unit, false);
                 if self.fits() {

@@ -12,7 +12,7 @@ use crate::rows::{Asking, Layout, opaque, saturate};
 use crate::state::{Job, State};
 use crater_model::columns as c;
 use crater_model::{
-    Cause, Claim, ClaimState, ClaimUid, JobState, JobUid, Loan, QueueName, Time, Usage,
+    Cause, Claim, ClaimState, ClaimUid, JobState, JobUid, Loan, QueueName, Resource, Time, Usage,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -62,8 +62,23 @@ pub struct Unit {
     pub whole: bool,
     /// Why it may be taken.
     pub cause: Cause,
+    /// What it may be taken back from, if that is why.
+    pub back: Vec<Back>,
     /// Its place: what is cheaper comes first. No two are equal.
     pub key: Key,
+}
+
+/// A limit of a tenant that borrowed beyond it and keeps it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Back {
+    /// The tenant's level, by its number.
+    pub level: i32,
+    /// What it borrowed.
+    pub resource: Resource,
+    /// What it uses by the books.
+    pub used: u64,
+    /// What it may always use.
+    pub hard: u64,
 }
 
 /// Borrowed work first; then the policy's tier and cost; then the youngest; then
@@ -150,7 +165,7 @@ pub fn units(
         }
         let cause = if preemptor.rank() > victim.rank() {
             Cause::Preempt
-        } else if rights.may_reclaim(state, candidate) {
+        } else if !rights.back(state, candidate, &candidate.claims).is_empty() {
             Cause::Reclaim
         } else {
             continue;
@@ -166,9 +181,18 @@ pub fn units(
         for (at, cause) in legal {
             let candidate = &making.candidates[at];
             let core = candidate.claims.len() - candidate.spare;
-            let unit = |claims, whole| Unit { of: at, claims, whole, cause, key: no_key() };
+            // With what it needs to run, all that the job borrowed goes.
+            let unit = |claims: std::ops::Range<usize>, whole| {
+                let held = if whole { 0..candidate.claims.len() } else { claims.clone() };
+                let held = &candidate.claims[held];
+                let reclaimed = cause == Cause::Reclaim;
+                let back = if reclaimed { rights.back(state, candidate, held) } else { vec![] };
+                Unit { of: at, claims, whole, cause, back, key: no_key() }
+            };
             bare.extend((core..candidate.claims.len()).map(|i| unit(i..i + 1, false)));
             bare.push(unit(0..core, true));
+            // A member that borrowed nothing is nobody's to take back.
+            bare.retain(|unit| unit.cause != Cause::Reclaim || !unit.back.is_empty());
         }
         let asked = policy.filter(|p| p.manifest().exports(Interface::Preempt));
         let asked = asked.filter(|_| !making.unpriced.contains(queue));
@@ -356,17 +380,28 @@ impl Rights {
         Self { owner: job.owner, own, path }
     }
 
-    /// Whether what a job borrowed may be taken back: a level of its own lent by
-    /// levels that are the asker's.
-    fn may_reclaim(&self, state: &State, candidate: &Candidate) -> bool {
+    /// What of some claims of a job may be taken back: what a level of its own
+    /// borrowed of levels that are the asker's.
+    fn back(&self, state: &State, candidate: &Candidate, held: &[Held]) -> Vec<Back> {
+        let mut all: Vec<Back> = vec![];
         if self.own.is_empty() || candidate.job.owner.user == self.owner.user {
-            return false;
+            return all;
         }
-        candidate
-            .claims
-            .iter()
-            .flat_map(|h| &h.loans)
-            .any(|loan| self.contests(state, &loan.tenant))
+        for loan in held.iter().flat_map(|h| &h.loans).filter(|l| self.contests(state, &l.tenant)) {
+            let (Some(level), Some(known)) =
+                (state.known_owner(&loan.tenant), state.level(&loan.tenant))
+            else {
+                continue;
+            };
+            for (resource, _) in loan.amounts.iter() {
+                let (used, hard) = (known.used.get(&resource), known.hard(&resource).unwrap_or(0));
+                let back = Back { level, resource, used, hard };
+                if !all.contains(&back) {
+                    all.push(back);
+                }
+            }
+        }
+        all
     }
 
     /// Whether a level other than the asker's own borrowed something, and the
