@@ -9,10 +9,11 @@ use crater_engine::plan::Room as PlannedRoom;
 use crater_engine::{Interface, Job, Outcome, Plan, Policies, Record, State};
 use crater_model::event::Entry;
 use crater_model::{
-    Cause, ClaimState, ClaimUid, Event, Eviction, Hold, JobUid, Kind, NodeUid, OverQuota, Reason,
-    Reasons, Share,
+    Cause, ClaimState, ClaimUid, Event, Eviction, Hold, JobUid, Kind, Mib, NodeUid, OverQuota,
+    Reason, Reasons, Share,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 /// Looks on, and remembers the first decision that was wrong.
 #[derive(Clone, Debug, Default)]
@@ -136,11 +137,13 @@ impl Judge {
         if job.spec.min_members > 1 || filters || mig {
             return Ok(());
         }
+        // Cards of one model that are charged differently are not told apart, here
+        // or where the job was tried first.
+        if gpu.is_some() && mixed(state, &job.spec.request.models) {
+            return Ok(());
+        }
         for (node, room) in rooms {
-            // Cards of one model and several sizes are not told apart.
-            let odd =
-                state.node(*node).is_some_and(|n| n.spec.cards.iter().any(|c| &*c.model == "odd"));
-            let ways = if odd { vec![] } else { room.ways(&job.spec.request) };
+            let ways = room.ways(&job.spec.request);
             if let Some(way) =
                 ways.iter().find(|held| tenants.allow(state, tenant, *node, held, borrow))
             {
@@ -176,6 +179,18 @@ impl Judge {
             self.verdict = Some(text);
         }
     }
+}
+
+/// Whether a model among these, or any where none is named, has cards of several
+/// sizes or slices.
+fn mixed(state: &State, models: &[Arc<str>]) -> bool {
+    let mut sorts: BTreeMap<Arc<str>, (Mib, Option<Mib>)> = BTreeMap::new();
+    let cards = state.nodes().flat_map(|node| &node.spec.cards);
+    let mut usable = cards.filter(|card| models.is_empty() || models.contains(&card.model));
+    usable.any(|card| {
+        let sort = (card.memory, card.slice);
+        *sorts.entry(card.model.clone()).or_insert(sort) != sort
+    })
 }
 
 impl Judge {
@@ -222,6 +237,10 @@ impl Judge {
         };
         if !right {
             return Err(format!("{:?} without a right to", eviction.cause));
+        }
+        if eviction.cause == Cause::Reclaim {
+            let (asker, taken) = (holder.spec.tenant.as_str(), &eviction.claims);
+            Tenants::keep_their_own(state, plan, asker, taken, gone)?;
         }
         if victim.preemptions > 50 {
             return Err(format!("evicted {} times", victim.preemptions));

@@ -49,6 +49,13 @@ fn script(random: &mut ChaCha8Rng, spice: Spice) -> String {
     if chance(random, 30) {
         words.push(format!("rank={}:{}", random.random_range(1..4), random.random_range(1..4)));
     }
+    if chance(random, 40) {
+        let prices = ["equal", "extreme", "spare:30", "spare:100", "hash:1:3", "hash:3:100000"];
+        words.push(format!("preempt={}", pick(random, &prices)));
+        if chance(random, 50) {
+            words.push(format!("wants={}", units(random).join(",")));
+        }
+    }
     if chance(random, 20) {
         words.push("normalise".to_owned());
     }
@@ -92,10 +99,17 @@ fn wants(random: &mut ChaCha8Rng) -> Vec<&'static str> {
     names
 }
 
+/// A few columns of the units that it prices.
+fn units(random: &mut ChaCha8Rng) -> Vec<&'static str> {
+    let of: Vec<&str> =
+        COLUMNS.iter().filter(|c| c.table == TableKind::Unit).map(|c| c.name).collect();
+    (0..random.random_range(1..=3)).filter_map(|_| of.choose(random).copied()).collect()
+}
+
 fn fault(random: &mut ChaCha8Rng, spice: Spice) -> String {
     let (kind, interface) = (
         pick(random, &["trap", "deadline", "memory", "unavailable", "count", "value"]),
-        pick(random, &["filter", "score", "score-groups", "rank"]),
+        pick(random, &["filter", "score", "score-groups", "rank", "preempt"]),
     );
     if spice.counted_faults && chance(random, 40) {
         return format!("fault={kind}@{interface}#{}", random.random_range(2..20));

@@ -1,9 +1,9 @@
 //! What tenants use, recounted from the claims alone, and whether their quotas
 //! allow more. It shares no code with the engine's own sums.
 
-use crater_engine::State;
-use crater_model::{Claim, Held, Hold, JobSpec, JobUid, NodeUid, OverQuota, Resource};
-use std::collections::BTreeMap;
+use crater_engine::{Plan, State};
+use crater_model::{Claim, ClaimUid, Held, Hold, JobSpec, JobUid, NodeUid, OverQuota, Resource};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Amounts by resource.
 type Amounts = BTreeMap<Resource, u64>;
@@ -85,6 +85,41 @@ impl Tenants {
             }
         }
         self
+    }
+
+    /// Whether those from whom claims are taken back for a tenant keep what is
+    /// theirs, once all that leave have left. What comes in their place counts.
+    pub fn keep_their_own(
+        state: &State,
+        plan: &Plan,
+        asker: &str,
+        taken: &[ClaimUid],
+        gone: &BTreeSet<ClaimUid>,
+    ) -> Result<(), String> {
+        let Some(mut left) = Self::of(state) else { return Ok(()) };
+        left.claims.clear();
+        for claim in state.claims().filter(|claim| !gone.contains(&claim.uid)) {
+            left.add(state, claim);
+        }
+        let placed = plan.placements.iter().map(|p| (p.job, &p.members));
+        let placed = placed.flat_map(|(job, members)| members.iter().map(move |m| (job, m)));
+        let kept = state.holds().values().chain(plan.rooms.iter().map(|room| &room.hold));
+        let kept = kept.flat_map(|hold| hold.members.iter().map(|m| (hold.job, m.node, &m.held)));
+        for (job, node, held) in placed.map(|(job, m)| (job, m.node, &m.held)).chain(kept) {
+            let Some(job) = state.job(job) else { continue };
+            left.claims.push((job.spec.tenant.to_string(), amounts(state, node, held)));
+        }
+        let loans = taken.iter().filter_map(|uid| state.claim(*uid)).flat_map(|c| &c.loans);
+        // What the asker's own levels borrowed is not taken back from them.
+        for loan in loans.filter(|loan| !under(asker, &loan.tenant)) {
+            for (level, resource, hard, _) in left.limits.iter().filter(|l| *l.0 == *loan.tenant) {
+                let used = left.used(level, resource);
+                if loan.amounts.get(resource) > 0 && used < *hard {
+                    return Err(format!("{level} is left {used} of its {hard} {resource}"));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn add(&mut self, state: &State, claim: &Claim) {

@@ -1,7 +1,7 @@
 //! The answers of a scripted policy: hashes of exactly what it is shown, so
 //! that an answer kept too long, or of the wrong row, shows.
 
-use super::script::{GroupScore, Masks, Rank, Score, Script};
+use super::script::{GroupScore, Masks, Prices, Rank, Score, Script};
 use crater_engine::mix;
 use crater_engine::policy::{Column, Scores, Table, Values};
 use crater_model::columns::{self as c, Shape};
@@ -145,6 +145,26 @@ pub fn groups(script: &Script, of: u64, groups: &Table) -> Vec<i32> {
         }
         None => vec![0; n],
     }
+}
+
+/// (tier, cost) of each unit of eviction.
+pub fn prices(script: &Script, of: u64, units: &Table) -> Vec<(i32, i32)> {
+    const ODD: [i32; 5] = [i32::MIN, i32::MIN + 1, 0, i32::MAX - 1, i32::MAX];
+    let price = |i| {
+        let hash = row(of ^ 0x9e, units, i);
+        let part = |salt: u64, below: u64| mix(hash ^ salt) % below;
+        let odd = |salt| ODD[part(salt, ODD.len() as u64) as usize];
+        match script.prices {
+            Some(Prices::Hash(tiers, costs)) => (part(1, tiers) as i32, part(2, costs) as i32),
+            Some(Prices::Extreme) => (odd(1), odd(2)),
+            // The contract's word for a unit that is not to go.
+            Some(Prices::Spare(spared)) if percent(script.salt ^ 0x5e, hash) < spared => {
+                (i32::MAX, 0)
+            }
+            None | Some(Prices::Equal | Prices::Spare(_)) => (0, 0),
+        }
+    };
+    (0..units.rows as usize).map(price).collect()
 }
 
 /// (tier, class, weight) of each job.

@@ -120,11 +120,20 @@ impl Policy for Scripted {
 
     fn price(
         &self,
-        _context: &Values,
-        _preemptor: &Values,
+        context: &Values,
+        preemptor: &Values,
         units: &Table,
     ) -> Result<Vec<(i32, i32)>, Fault> {
-        Ok(vec![(0, 0); units.rows as usize])
+        let of = answers::of_job(&self.script, context, preemptor);
+        let kind = self.fault(Interface::Preempt, of, Some(units))?;
+        let mut prices = answers::prices(&self.script, of, units);
+        match kind {
+            Some(script::Kind::Count) => drop(prices.pop()),
+            // Any two numbers are a price: what is wrong is one too many.
+            Some(_) => prices.push((0, 0)),
+            None => {}
+        }
+        Ok(prices)
     }
 
     fn rank(&self, context: &Values, jobs: &Table) -> Result<Vec<(i32, i32, i32)>, Fault> {

@@ -52,6 +52,19 @@ pub(super) enum Rank {
     Column(u32, i32, Option<u32>),
 }
 
+/// What units of eviction cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Prices {
+    /// The same, all of them.
+    Equal,
+    /// By a hash, so many tiers and so many costs.
+    Hash(u64, u64),
+    /// The least and the most that a number holds, and what is next to them.
+    Extreme,
+    /// So many of a hundred are spared, the others cost the same.
+    Spare(u8),
+}
+
 /// A way to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
@@ -117,6 +130,7 @@ pub struct Script {
     pub(super) masks: Option<Masks>,
     pub(super) groups: Option<GroupScore>,
     pub(super) rank: Option<Rank>,
+    pub(super) prices: Option<Prices>,
     pub(super) refuses: Option<String>,
     pub(super) faults: Vec<FaultRule>,
     pub(super) whole: bool,
@@ -199,6 +213,7 @@ impl Script {
             }
             "groups" => self.groups(value)?,
             "rank" => self.rank = Some(self.rank(value)?),
+            "preempt" => self.prices = Some(prices(value)?),
             "admit" => {
                 let text = value.strip_prefix("refuse:").ok_or("admit=refuse:TEXT")?;
                 self.refuses = Some(text.replace('-', " "));
@@ -209,7 +224,7 @@ impl Script {
             )?),
             _ => {
                 return Err("salt, wants, labels, filter, defer, reason, score, masks, groups, \
-                            rank, admit, fault, step, whole or normalise");
+                            rank, preempt, admit, fault, step, whole or normalise");
             }
         }
         Ok(())
@@ -272,6 +287,7 @@ impl Script {
             (Interface::Filter, self.filter.is_some() || self.defer.is_some()),
             (Interface::Score, self.score.is_some() || self.masks.is_some()),
             (Interface::ScoreGroups, self.groups.is_some()),
+            (Interface::Preempt, self.prices.is_some()),
             (Interface::Rank, self.rank.is_some()),
             (Interface::Admit, self.refuses.is_some()),
         ];
@@ -286,6 +302,20 @@ impl Script {
             schema: String::new(),
             exports: exports.collect(),
         }
+    }
+}
+
+fn prices(text: &str) -> Result<Prices, &'static str> {
+    let expected = "preempt=equal, preempt=extreme, preempt=spare:PERCENT or preempt=hash:N:N";
+    match text.split_once(':') {
+        None if text == "equal" => Ok(Prices::Equal),
+        None if text == "extreme" => Ok(Prices::Extreme),
+        Some(("spare", part)) => Ok(Prices::Spare(percent(part)?)),
+        Some(("hash", below)) => {
+            let (tiers, costs) = below.split_once(':').ok_or(expected)?;
+            Ok(Prices::Hash(number(tiers)?.max(1), number(costs)?.max(1)))
+        }
+        _ => Err(expected),
     }
 }
 
