@@ -30,6 +30,15 @@ pub struct NodeView {
     pub memory_free_mib: u64,
     /// Reserved disk bandwidth that it has, in MB/s.
     pub disk_mbps: u64,
+    /// Of it not promised.
+    #[serde(default)]
+    pub disk_free_mbps: u64,
+    /// Disk operations a second that may be reserved.
+    #[serde(default)]
+    pub iops: u64,
+    /// Of them not promised.
+    #[serde(default)]
+    pub iops_free: u64,
     /// Members on it.
     pub members: u64,
     /// Cards.
@@ -66,6 +75,9 @@ fn view(node: &NodeState) -> NodeView {
         memory_mib: node.spec.memory.0,
         memory_free_mib: node.memory_free().0,
         disk_mbps: node.spec.disk.0,
+        disk_free_mbps: node.disk_free().0,
+        iops: node.spec.iops.0,
+        iops_free: node.iops_free().0,
         members: u64::from(node.members),
         cards: cards
             .map(|(card, (spec, used))| NodeCard {

@@ -3,7 +3,7 @@
 use crate::amount::{Iops, MbPerSec, Mib, MilliCores};
 use crate::id::check_name;
 use crate::mig::{Geometry, Instance};
-use crate::parse::FieldError;
+use crate::parse::{FieldError, integer};
 use crate::select::{Labels, Taint};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -57,6 +57,27 @@ impl CardSpec {
     /// whole GiB (an "80 GB" card reports 81,559 or 81,920 MiB).
     pub fn nominal(&self) -> Mib {
         Mib(self.memory.0.div_ceil(1024).saturating_mul(1024))
+    }
+
+    /// How MIG cuts a card of this model and size: into these instances, each
+    /// `PROFILE@START`, or as instances are asked for.
+    pub fn cut<'a>(
+        &self,
+        instances: Option<impl IntoIterator<Item = &'a str>>,
+    ) -> Result<MigMode, FieldError> {
+        // As NVML names cards: the size is part of the name.
+        let name = format!("{} {}GB", self.model, self.nominal().0 / 1024);
+        let unknown = || FieldError::new("mig", &self.model, "a card model that MIG can cut");
+        let geometry = Geometry::of_model(&name).map(Arc::new).ok_or_else(unknown)?;
+        let Some(list) = instances else { return Ok(MigMode::Free(geometry)) };
+        let instance = |text: &str| {
+            let refused = || FieldError::new("mig", text, "an instance, such as 2g.20gb@0");
+            let (profile, start) = text.split_once('@').ok_or_else(refused)?;
+            let start = integer("mig", start, 0, 7)? as u8;
+            Ok(Instance { profile: profile.into(), start })
+        };
+        let instances = list.into_iter().map(instance).collect::<Result<_, FieldError>>()?;
+        Ok(MigMode::Fixed { geometry, instances })
     }
 
     /// Memory charged for `asked` MiB on this card: rounded up to slices, and

@@ -4,18 +4,19 @@
 mod amounts;
 mod hooks;
 mod local;
+mod machines;
 mod room;
 
 pub use amounts::Text;
 pub use hooks::Webhook;
 pub use local::ThisMachine;
+pub use machines::{CardGroups, Cards, Nodes};
 
 use crate::policies::{Source, Wanted};
 use crate::webhooks::Hook;
-use crater_model::parse::{cpu, memory};
 use crater_model::{
-    CardSpec, Fallback, FieldError, Kind, MbPerSec, NodeSpec, PlatformSpec, Priority, QueueName,
-    QueueSpec, Resource, TenantPath, TenantSpec,
+    Fallback, FieldError, Kind, NodeSpec, PlatformSpec, Priority, QueueName, QueueSpec, Resource,
+    TenantPath, TenantSpec,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -132,58 +133,6 @@ pub struct Cluster {
     pub local: Option<ThisMachine>,
 }
 
-/// Equal machines.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Nodes {
-    /// Their name; with a count above 1 each gets a number: gpu-node-01.
-    pub name: String,
-    /// How many.
-    #[serde(default = "one")]
-    pub count: u32,
-    /// Cores of each.
-    pub cpu: Text,
-    /// Memory of each, such as 1Ti.
-    pub memory: Text,
-    /// Disk bandwidth of each in MB/s.
-    #[serde(default)]
-    pub disk: u64,
-    /// Cards of each.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cards: Option<Cards>,
-    /// Labels.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
-    /// Interconnect domain.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub domain: String,
-    /// Zone.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub zone: String,
-}
-
-/// Equal cards of a machine.
-#[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
-#[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub struct Cards {
-    /// How many.
-    pub count: u32,
-    /// Their model.
-    pub model: String,
-    /// Memory of each, such as 80Gi.
-    pub memory: Text,
-    /// Memory is promised in multiples of this, such as 8192.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slice: Option<Text>,
-    /// Cards that reach each other by `NVLink`, in groups of so many.
-    #[serde(default)]
-    pub nvlink: u32,
-}
-
-fn one() -> u32 {
-    1
-}
-
 /// A queue.
 #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema, PartialEq)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -259,25 +208,7 @@ pub type Quota = BTreeMap<String, Text>;
 
 impl Default for Cluster {
     fn default() -> Self {
-        let cards = Cards {
-            count: 8,
-            model: "A100-80GB".into(),
-            memory: Text("80Gi".into()),
-            slice: None,
-            nvlink: 8,
-        };
-        let nodes = Nodes {
-            name: "gpu-node".into(),
-            count: 8,
-            cpu: Text("128".into()),
-            memory: Text("1Ti".into()),
-            disk: 4000,
-            cards: Some(cards),
-            labels: BTreeMap::new(),
-            domain: String::new(),
-            zone: String::new(),
-        };
-        Self { nodes: vec![nodes], run: "5m".into(), local: None }
+        Self { nodes: vec![Nodes::usual()], run: "5m".into(), local: None }
     }
 }
 
@@ -458,41 +389,6 @@ pub fn span(field: &str, text: &str) -> Result<std::time::Duration, FieldError> 
     let all =
         number.checked_mul(seconds).filter(|s| *s <= 100 * 366 * 86_400).ok_or_else(refuse)?;
     Ok(std::time::Duration::from_secs(all))
-}
-
-impl Nodes {
-    fn specs(&self) -> Result<Vec<NodeSpec>, FieldError> {
-        if !(1..=100_000).contains(&self.count) {
-            return Err(FieldError::new("count", &self.count.to_string(), "1 to 100000"));
-        }
-        let mut spec =
-            NodeSpec::new(&self.name, cpu("cpu", &self.cpu.0)?, memory("memory", &self.memory.0)?);
-        spec.disk = MbPerSec(self.disk);
-        spec.domain = self.domain.as_str().into();
-        spec.zone = self.zone.as_str().into();
-        let labels = self.labels.iter();
-        spec.labels = labels.map(|(k, v)| (k.as_str().into(), v.as_str().into())).collect();
-        if let Some(cards) = &self.cards {
-            let mut card = CardSpec::new(&cards.model, memory("cards.memory", &cards.memory.0)?);
-            card.slice = cards.slice.as_ref().map(|s| memory("cards.slice", &s.0)).transpose()?;
-            spec = spec.with_cards(cards.count as usize, &card);
-            if cards.nvlink > 1 {
-                let group = |card: u32| (card / cards.nvlink) as u16;
-                spec.links.groups = (0..cards.count).map(group).collect();
-            }
-        }
-        let width = self.count.to_string().len().max(2);
-        let numbered = |i: u32| match self.count {
-            1 => self.name.clone(),
-            _ => format!("{}-{i:0width$}", self.name),
-        };
-        (1..=self.count)
-            .map(|i| {
-                let named = NodeSpec { name: numbered(i).into(), ..spec.clone() };
-                named.check().map(|()| named)
-            })
-            .collect()
-    }
 }
 
 impl Tenant {

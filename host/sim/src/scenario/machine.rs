@@ -2,9 +2,7 @@
 
 use super::lex::Fields;
 use super::selectors;
-use crater_model::mig::{Geometry, Instance};
-use crater_model::{CardSpec, FieldError, Links, MigMode, NodeSpec, parse};
-use std::sync::Arc;
+use crater_model::{CardSpec, FieldError, Links, NodeSpec, parse};
 
 /// Puts fields onto a description. A field that is not named stays as it is.
 pub fn describe(spec: &mut NodeSpec, fields: &Fields) -> Result<(), FieldError> {
@@ -82,7 +80,7 @@ fn group(part: &str) -> Result<(usize, CardSpec, Option<u16>), FieldError> {
             ("link", Some(n)) => link = Some(small("link", n)?),
             ("slice", Some(n)) => card.slice = Some(parse::memory("slice", n)?),
             ("sick", None) => card.healthy = false,
-            ("mig", instances) => card.mig = mig(&card, instances)?,
+            ("mig", instances) => card.mig = card.cut(instances.map(|list| list.split('+')))?,
             _ => {
                 return Err(FieldError::new(
                     "cards",
@@ -99,26 +97,10 @@ fn small(field: &str, text: &str) -> Result<u16, FieldError> {
     parse::integer(field, text, 0, 999).map(|n| n as u16)
 }
 
-fn mig(card: &CardSpec, instances: Option<&str>) -> Result<MigMode, FieldError> {
-    // As NVML names cards: the size is part of the name.
-    let name = format!("{} {}GB", card.model, card.nominal().0 / 1024);
-    let unknown = || FieldError::new("mig", &card.model, "a card model that MIG can cut");
-    let geometry = Geometry::of_model(&name).map(Arc::new).ok_or_else(unknown)?;
-    let Some(list) = instances else { return Ok(MigMode::Free(geometry)) };
-    let instance = |text: &str| {
-        let refused = || FieldError::new("mig", text, "an instance, such as 2g.20gb@0");
-        let (profile, start) = text.split_once('@').ok_or_else(refused)?;
-        let start = parse::integer("mig", start, 0, 7)? as u8;
-        Ok(Instance { profile: profile.into(), start })
-    };
-    let instances = list.split('+').map(instance).collect::<Result<_, FieldError>>()?;
-    Ok(MigMode::Fixed { geometry, instances })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crater_model::{Mib, MilliCores};
+    use crater_model::{Mib, MigMode, MilliCores};
 
     fn node(words: &[&str]) -> Result<NodeSpec, String> {
         let words: Vec<String> = words.iter().map(|w| (*w).to_owned()).collect();
