@@ -3,6 +3,8 @@
 //!
 //! A job's environment may say what it plays: `CRATER_SIMULATE_SECONDS` how
 //! long each member runs, `CRATER_SIMULATE_EXIT` its exit code,
+//! `CRATER_SIMULATE_FAIL` after how many seconds one of its members fails,
+//! `CRATER_SIMULATE_START` how many seconds it takes to start,
 //! `CRATER_SIMULATE_UTILISATION` which part of what it holds it uses,
 //! `CRATER_SIMULATE_CHECKPOINT` after how many seconds, again and again, the job
 //! saves its progress, also when it is told to end; it goes on from there when
@@ -213,7 +215,7 @@ impl Executor for Simulated {
                 let (saved, rest) = (play.progress.saved.as_secs(), play.rest().as_secs());
                 self.say(&play, &format!("goes on after {saved} s, {rest} s are left"));
             }
-            self.plan(claim.uid, now() + self.pace.start, Next::Up);
+            self.plan(claim.uid, now() + play.start, Next::Up);
         }
         self.runs.insert(claim.uid, play);
     }

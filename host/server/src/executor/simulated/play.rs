@@ -31,6 +31,8 @@ pub struct Play {
     pub save: Option<Duration>,
     /// The machine refuses to start it, with these words.
     pub refuse: Option<String>,
+    /// From a claim to a running member.
+    pub start: Duration,
     /// From being told to end until it has.
     pub stop: Duration,
     /// What its environment would say besides its own variables.
@@ -44,19 +46,22 @@ impl Play {
         let task = job.map(|job| job.spec.task.clone()).unwrap_or_default();
         let env = |name: &str| task.env.get(name);
         let span = |name: &str| env(name).and_then(|text| seconds(text));
-        let exit = env("CRATER_SIMULATE_EXIT").map_or("0", String::as_str);
-        // One member saves for all of them.
-        let saves = job.and_then(|job| job.claims.first()) == Some(&claim.uid);
+        // One member saves for all of them, and one fails.
+        let first = job.and_then(|job| job.claims.first()) == Some(&claim.uid);
+        let fails = span("CRATER_SIMULATE_FAIL").filter(|_| first);
+        let usual = env("CRATER_SIMULATE_EXIT").map_or("0", String::as_str);
+        let exit = if fails.is_some() { "1" } else { usual };
         let grace = task.grace.map_or(GRACE, |grace| Duration::from_secs(grace.into()));
         Self {
             job: claim.job,
             member: claim.member,
             place: place(state, claim, &task),
-            time: span("CRATER_SIMULATE_SECONDS").unwrap_or(pace.run),
+            time: fails.or_else(|| span("CRATER_SIMULATE_SECONDS")).unwrap_or(pace.run),
             progress,
             exit: exit.chars().take(16).collect(),
-            save: span("CRATER_SIMULATE_CHECKPOINT").filter(|every| saves && !every.is_zero()),
+            save: span("CRATER_SIMULATE_CHECKPOINT").filter(|every| first && !every.is_zero()),
             refuse: env("CRATER_SIMULATE_REFUSE").map(|text| cut(text)),
+            start: span("CRATER_SIMULATE_START").unwrap_or(pace.start),
             // Who takes longer than its grace is ended by force.
             stop: span("CRATER_SIMULATE_STOP").unwrap_or(pace.stop).min(grace),
             told: job.map(|job| said(&crate::executor::environment(job))).unwrap_or_default(),
