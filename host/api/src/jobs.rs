@@ -414,8 +414,14 @@ async fn requeue(app: &App, caller: &Caller, id: &str, why: &str) -> Result<JobV
     let uid = job_uid(id)?;
     let found = find(app, caller, uid).await?;
     caller.must(Role::Manager, &found.tenant)?;
-    let done =
-        app.system.books.change(move |writer| writer.ledger.evict(writer.now, uid, Cause::Manual));
+    if why.len() > 500 {
+        return Err(Problem::field("reason", "reason: expected at most 500 characters"));
+    }
+    let reason = why.to_owned();
+    let done = app
+        .system
+        .books
+        .change(move |writer| writer.ledger.evict(writer.now, uid, Cause::Manual, Some(&reason)));
     match done.await? {
         Ok(true) => tracing::info!(job = %uid, by = %caller.name, why, "sent back to its queue"),
         Ok(false) => {

@@ -46,6 +46,9 @@ pub struct EvictedView {
     pub cause: String,
     /// The same in words.
     pub why: String,
+    /// The words of the person who did it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// Members that it gave up while it ran on; all of it without.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub members: Option<u32>,
@@ -155,6 +158,7 @@ fn last_eviction(entries: &[Entry]) -> Option<EvictedView> {
             at: rfc3339(entry.at),
             cause: crater_server::chronicle::cause(eviction.cause).to_owned(),
             why: eviction.cause.to_string(),
+            reason: eviction.reason.as_ref().map(ToString::to_string),
             members: (!eviction.whole).then_some(eviction.claims.len() as u32),
         })
     })

@@ -236,7 +236,11 @@ fn a_person_sends_a_job_back_and_says_that_it_saved_its_progress() {
     });
     let about = job(&server, &id);
     assert_eq!(about["detail"]["spec"]["together"]["level"], "domain");
-    assert_eq!(room(&about, "evicted")["cause"], "manual");
+    let evicted = room(&about, "evicted");
+    assert_eq!((&evicted["cause"], &evicted["reason"]), (&"manual".into(), &"repair".into()));
+    // Twice: what it has to do with the pool, and what happened to it.
+    let text = server.run(&admin, &format!("crater job describe {id}"));
+    assert_eq!(text.matches("evicted by a person: repair").count(), 2, "{text}");
     assert!(!room(&about, "checkpoint").is_null());
     counted(&server, "crater_evictions_total{cause=\"manual\"} 1");
     server.run(&admin, &format!("crater job cancel {id}"));

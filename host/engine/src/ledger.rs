@@ -436,9 +436,15 @@ impl<J: Journal> Ledger<J> {
         Ok(())
     }
 
-    /// Sends jobs back to their queue, or ends them: whole jobs, at somebody's
-    /// word or by a rule that concerns no other job.
-    pub fn evict(&mut self, at: Time, job: JobUid, cause: Cause) -> Result<bool, Refusal> {
+    /// Sends a whole job back to its queue, at a person's word or by a rule that
+    /// concerns no other job. `reason` is the person's, if it is one.
+    pub fn evict(
+        &mut self,
+        at: Time,
+        job: JobUid,
+        cause: Cause,
+        reason: Option<&str>,
+    ) -> Result<bool, Refusal> {
         let unknown = || Refusal::Unknown { what: "job", name: job.to_string() };
         let known = self.state.job(job).ok_or_else(unknown)?;
         if known.state.ended() {
@@ -448,7 +454,8 @@ impl<J: Journal> Ledger<J> {
             return Ok(false);
         }
         let claims = known.claims.to_vec();
-        let evictions = vec![Eviction { job, claims, whole: true, cause }];
+        let reason = reason.map(said);
+        let evictions = vec![Eviction { job, claims, whole: true, cause, reason }];
         self.record(at, Event::RoomMade { evictions, hold: None })?;
         Ok(true)
     }
@@ -458,7 +465,8 @@ impl<J: Journal> Ledger<J> {
     pub fn break_deadlock(&mut self, at: Time) -> Result<Option<JobUid>, Refusal> {
         let Some((job, _)) = deadlock(&self.state, at) else { return Ok(None) };
         let claims = self.state.job(job).map(|j| j.claims.to_vec()).unwrap_or_default();
-        let evictions = vec![Eviction { job, claims, whole: true, cause: Cause::Deadlock }];
+        let (whole, cause, reason) = (true, Cause::Deadlock, None);
+        let evictions = vec![Eviction { job, claims, whole, cause, reason }];
         self.record(at, Event::RoomMade { evictions, hold: None })?;
         Ok(Some(job))
     }

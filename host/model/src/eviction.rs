@@ -5,6 +5,7 @@ use crate::id::{ClaimUid, JobUid, NodeUid};
 use crate::time::Time;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
 /// Why a job was made to go. Each cause has its own precondition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -52,6 +53,9 @@ pub struct Eviction {
     pub whole: bool,
     /// Why.
     pub cause: Cause,
+    /// The words of the person who did it; nothing where no person did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Arc<str>>,
 }
 
 /// Where one member of a waiting job will go.

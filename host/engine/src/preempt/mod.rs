@@ -441,8 +441,8 @@ fn evictions(making: &Making, chosen: &[&Unit]) -> Vec<Eviction> {
     for unit in chosen {
         let candidate = &making.candidates[unit.of];
         let job = candidate.job.uid;
-        let (claims, whole, cause) = (vec![], false, unit.cause);
-        let entry = by_job.entry(job).or_insert(Eviction { job, claims, whole, cause });
+        let (claims, whole, cause, reason) = (vec![], false, unit.cause, None);
+        let entry = by_job.entry(job).or_insert(Eviction { job, claims, whole, cause, reason });
         entry.whole |= unit.whole;
         let held = &candidate.claims[unit.claims.clone()];
         entry.claims.extend(held.iter().map(|h| h.claim));

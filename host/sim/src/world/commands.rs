@@ -91,7 +91,7 @@ impl World {
             }
             Command::Requeue(name) => {
                 let job = self.known_job(name)?;
-                if self.ledger.evict(now, job, Cause::Manual)? {
+                if self.ledger.evict(now, job, Cause::Manual, None)? {
                     self.applied(observer);
                     self.follow([job]);
                 }

@@ -58,7 +58,10 @@ pub fn words(event: &EventView) -> String {
             if reason.is_empty() { state.to_owned() } else { format!("{state}: {reason}") }
         }
         Event::RoomMade { evictions, hold } => match (&evictions[..], hold) {
-            ([eviction, ..], _) if eviction.whole => eviction.cause.to_string(),
+            ([eviction, ..], _) if eviction.whole => match &eviction.reason {
+                None => eviction.cause.to_string(),
+                Some(reason) => format!("{}: {reason}", eviction.cause),
+            },
             ([eviction, ..], _) => {
                 format!("gives up {} members: {}", eviction.claims.len(), eviction.cause)
             }

@@ -24,7 +24,9 @@ pub fn lines(job: &JobView, room: &RoomView) -> Vec<(&'static str, String)> {
             None => String::new(),
             Some(members) => format!("gave up {members} members: "),
         };
-        lines.push(("last eviction", format!("{what}{}, at {}", last.why, moment(&last.at))));
+        let words = last.reason.as_ref().map(|text| format!(": {text}")).unwrap_or_default();
+        let text = format!("{what}{}{words}, at {}", last.why, moment(&last.at));
+        lines.push(("last eviction", text));
     }
     if job.preemptions > 0 {
         lines.push(("had to go", times(job.preemptions)));
