@@ -184,6 +184,30 @@ fn a_refused_start_waits_longer_each_time_and_keeps_nobody_waiting() {
     counted(&server, "crater_starts_refused_total{queue=\"training\"} 2");
 }
 
+/// C42. Spans are far longer than anything takes that happens within them.
+#[test]
+fn small_jobs_fill_what_a_large_one_waits_for_and_do_not_delay_it() {
+    let server = Server::start(&ONE.replace("preemptions-per-hour: 9", "reserve-after: 1s"));
+    let play = |seconds: u32| format!("--env CRATER_SIMULATE_SECONDS={seconds}");
+    let first = submit(&server, "first", "training", 3, &format!("--run-limit 20s {}", play(12)));
+    stands(&server, &first, "Running");
+    let large = submit(&server, "large", "training", 4, &play(600));
+    let kept = has(&server, &large, "kept");
+    assert!(kept["until"].as_str().unwrap().starts_with("20"), "planned: {kept}");
+    let late = submit(&server, "late", "training", 1, "--run-limit 600s");
+    let small = submit(&server, "small", "training", 1, &format!("--run-limit 3s {}", play(1)));
+    // Submitted after them, it goes where they may not, and has ended in time.
+    stands(&server, &small, "Succeeded");
+    for waits in [&large, &late] {
+        assert_eq!(job(&server, waits)["status"], "Pending");
+    }
+    stands(&server, &large, "Running");
+    assert_eq!(
+        (job(&server, &large)["attempts"].clone(), placed(&job(&server, &late))),
+        (1.into(), 0)
+    );
+}
+
 #[test]
 fn room_is_still_kept_after_the_server_was_killed() {
     let mut server = Server::start(ONE);

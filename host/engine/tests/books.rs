@@ -49,6 +49,27 @@ fn a_job_runs_when_its_minimum_runs_or_has_run() {
     assert_eq!(bench.ledger.state().job(uid).unwrap().state, JobState::Running);
 }
 
+/// C19: whoever runs jobs may tell of one again that ended long ago.
+#[test]
+fn what_is_over_stays_over() {
+    let mut bench = Bench::new([node("n1", 8000, 65_536, 4, 81_920)]);
+    let over = bench.submit(job("j1", request(1000, 0, 1000, 1024)));
+    assert!(bench.round().placed(over));
+    let claim = bench.ledger.state().job(over).unwrap().claims[0];
+    bench.ledger.move_claim(bench.now, claim, ClaimState::Held).unwrap();
+    bench.ledger.member_ended(bench.now, claim, true).unwrap();
+    let all = bench.submit(job("j2", request(4000, 0, 1000, 1024)));
+    assert!(bench.round().placed(all));
+    assert!(!bench.ledger.move_claim(bench.now, claim, ClaimState::Held).unwrap());
+    assert!(!bench.ledger.member_ended(bench.now, claim, false).unwrap());
+    assert!(!bench.ledger.refuse_start(bench.now, claim, "no free card").unwrap());
+    let state = bench.ledger.state();
+    let job = state.job(over).unwrap();
+    assert_eq!((job.state, job.attempts, job.claims.len()), (JobState::Succeeded, 1, 0));
+    assert_eq!(state.nodes().next().unwrap().gpu_free().0, 0);
+    state.audit().unwrap();
+}
+
 #[test]
 fn a_held_card_stays_what_it_was_when_another_is_described_in_its_place() {
     let mut bench = Bench::new([node("n1", 8000, 65_536, 2, 81_920)]);

@@ -24,6 +24,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// What a scenario says, line by line, for those who play it elsewhere.
+pub mod script {
+    pub use super::expect::{Clause, Compare, Expectation, Figure, Of, Refused, Standing, Which};
+    pub use super::lex::{Fields, duration, spell};
+    pub use super::machine::describe;
+    pub use super::statement::{Action, Header, Sort, Statement, What};
+    pub use super::tenant::TenantLine;
+}
+
 /// A scenario that was read.
 #[derive(Clone, Debug)]
 pub struct Scenario {
@@ -64,6 +73,16 @@ impl Scenario {
     /// What its first line, a comment, says that it is about.
     pub fn title(&self) -> &str {
         &self.title
+    }
+
+    /// What it says of itself as a whole.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What happens in it and must come of it, in order.
+    pub fn statements(&self) -> &[Statement] {
+        &self.statements
     }
 
     /// Runs it as often as it says, each time with the next seed.
