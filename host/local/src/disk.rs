@@ -10,6 +10,9 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::Path;
 
+/// More bytes a second than any disk does.
+const UNCAPPED: u64 = 1 << 40;
+
 /// What a member may use of its disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DiskLimits {
@@ -73,8 +76,8 @@ impl DiskLimits {
             let (b, o) = (most(self.bytes), most(self.operations));
             set("io.max", format!("{device} rbps={b} wbps={b} riops={o} wiops={o}"));
         } else {
-            // Zero lifts a cap.
-            let (b, o) = (self.bytes.unwrap_or(0), self.operations.unwrap_or(0));
+            // Not zero, which lifts a cap: without any the kernel counts nothing.
+            let (b, o) = (self.bytes.unwrap_or(UNCAPPED), self.operations.unwrap_or(0));
             for (file, most) in [
                 ("blkio.throttle.read_bps_device", b),
                 ("blkio.throttle.write_bps_device", b),
@@ -105,8 +108,12 @@ impl Usage {
         if group.unified() {
             Self::of_stat(&read("io.stat"))
         } else {
-            let bytes = of_lines(&read("blkio.throttle.io_service_bytes"));
-            Self { bytes, operations: of_lines(&read("blkio.throttle.io_serviced")) }
+            // Each counts what passes through it, so one of them may see nothing.
+            let most = |what: &str| {
+                let files = ["throttle", "bfq"].map(|by| format!("blkio.{by}.{what}_recursive"));
+                files.iter().map(|file| of_lines(&read(file))).max().unwrap_or(0)
+            };
+            Self { bytes: most("io_service_bytes"), operations: most("io_serviced") }
         }
     }
 

@@ -314,7 +314,7 @@ fn note<J: crater_engine::Journal>(
             let known = known.filter(|claim| claim.state != ClaimState::Releasing);
             if let Some(job) = known.map(|claim| claim.job) {
                 tracing::warn!(%job, %claim, "lost: {why}");
-                match ledger.evict(now, job, Cause::LostNode) {
+                match ledger.evict(now, job, Cause::LostNode, Some(why)) {
                     Ok(_) | Err(Refusal::Over { .. }) => {}
                     Err(error) => return Err(error),
                 }
