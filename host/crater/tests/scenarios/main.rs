@@ -26,7 +26,6 @@ macro_rules! on_a_server {
 }
 
 on_a_server! {
-    borrowing_closes "borrowing-closes-when-the-cluster-is-busy"
     c02 "c02-one-card-must-hold-it"
     c03 "c03-bad-amounts-at-the-door"
     c04 "c04-zero-negative-enormous"
@@ -78,6 +77,11 @@ const ELSEWHERE: &[(&str, &str, &str)] = &[
         "bad-wire",
         "a wire between books and machines",
         "host/crater/tests/survive.rs::acknowledged_work_outlives_any_death_exactly_once",
+    ),
+    (
+        "borrowing-closes-when-the-cluster-is-busy",
+        "borrowing that closes at once",
+        "host/crater/tests/room.rs::borrowing_opens_when_little_is_in_use_and_closes_when_much_is",
     ),
     (
         "budgets-of-preemption",

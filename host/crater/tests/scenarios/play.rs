@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 /// Longest that anything is waited for.
 const MOST: Duration = Duration::from_mins(1);
 /// Runs of a scenario that wants many of them: each starts a server.
-const REPEAT: u64 = 3;
+const REPEAT: u64 = 2;
 
 /// What a scenario calls impossible is beyond what any cluster has: the door
 /// refuses it already.

@@ -5,7 +5,7 @@ use super::body::{job, node, quota, typed};
 use crater_model::{Fallback, FieldError, Kind, Mib, MilliCores, NodeSpec, TenantPath, TenantSpec};
 use crater_sim::scenario::Scenario;
 use crater_sim::scenario::script::{
-    Action, Expectation, Fields, Sort, Statement, What, describe, spell,
+    Action, Clause, Expectation, Fields, Sort, Statement, What, describe, spell,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,7 +85,12 @@ impl Said<'_> {
         self.line = statement.line;
         match &statement.what {
             What::Do(action) => self.action(action)?,
-            What::Expect(expectation) => self.ask(Ask::Expect(expectation.clone())),
+            What::Expect(expectation) => {
+                if at_once(expectation) {
+                    return Err("borrowing that closes at once".to_owned());
+                }
+                self.ask(Ask::Expect(expectation.clone()));
+            }
             What::Defaults(sort, fields) => self.defaults[*sort as usize] = fields.clone(),
             What::RunUntil(_) | What::RunFor(_) => {}
         }
@@ -351,6 +356,14 @@ impl Said<'_> {
             names.contains(name) && how.to_string() == standing
         })
     }
+}
+
+/// Whether something is expected that a server does a moment later: it looks at
+/// what is in use a few times a second.
+fn at_once(expectation: &Expectation) -> bool {
+    let Expectation::Jobs { clauses, .. } = expectation else { return false };
+    let closed = |clause: &Clause| matches!(clause, Clause::Because(text) if text.contains("borrowing is closed"));
+    clauses.iter().any(closed)
 }
 
 /// A policy that the books bring along.
