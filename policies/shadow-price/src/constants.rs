@@ -14,6 +14,9 @@ pub struct Constants {
     pub usual: (f64, f64),
     /// The same for the cores without which hardly a job runs.
     pub least: (f64, f64),
+    /// Weight of free GPU whose cores the mix's own jobs show to be too few, and
+    /// how much of the cores of work without a GPU is set aside.
+    pub curve: (f64, f64),
     /// Weight of scarcity, per requested card, and where it begins.
     pub scarcity: (f64, f64),
     /// Weight of the room for jobs of several cards.
@@ -30,15 +33,15 @@ pub struct Constants {
 const PROFILES: [&str; 2] = ["steady", "fill"];
 
 /// What differs between the profiles, in thousandths: waste, open, several,
-/// drain-whole, drain-share, drain-cpu.
-const VALUES: [[i32; 6]; 2] = [[600, 100, 400, 400, 800, 400], [200, 30, 70, 0, 0, 0]];
+/// drain-whole, drain-share, drain-cpu, scarcity-from.
+const VALUES: [[i32; 7]; 2] = [[200, 60, 400, 200, 200, 800, 300], [200, 30, 70, 0, 0, 0, 500]];
 
 impl Constants {
     /// What the queue's configuration sets, the profile's value for the rest.
     pub fn read(config: &str) -> Result<Self, String> {
         let mut settings = Settings::read(config)?;
         let profile = settings.choice("profile", &PROFILES, 0)?;
-        let [waste, open, several, whole, share, cpu] = VALUES[profile];
+        let [waste, open, several, whole, share, cpu, from] = VALUES[profile];
         let mut milli = |name, most, default| {
             settings.int(name, 0..=most, default).map(|n| f64::from(n) / 1000.0)
         };
@@ -52,11 +55,23 @@ impl Constants {
         ];
         let usual = (milli("cores-usual", 10_000, 200)?, milli("cores-usual-part", 10_000, 820)?);
         let least = (milli("cores-least", 10_000, 300)?, milli("cores-least-part", 10_000, 400)?);
-        let scarcity = (milli("scarcity", 100_000, 4000)?, milli("scarcity-from", 10_000, 500)?);
+        let curve = (milli("cores-curve", 10_000, 0)?, milli("cores-curve-others", 10_000, 1750)?);
+        let scarcity = (milli("scarcity", 100_000, 4000)?, milli("scarcity-from", 10_000, from)?);
         let several_for_all = settings.flag("several-for-all", profile == 0)?;
         let minimum = i64::from(settings.int("minimum", 1..=1_000_000, 250)?);
         settings.end()?;
-        Ok(Self { waste, open, usual, least, scarcity, several, several_for_all, drain, minimum })
+        Ok(Self {
+            waste,
+            open,
+            usual,
+            least,
+            curve,
+            scarcity,
+            several,
+            several_for_all,
+            drain,
+            minimum,
+        })
     }
 }
 
@@ -68,10 +83,12 @@ mod tests {
     #[test]
     fn a_profile_sets_what_the_configuration_does_not() {
         let steady = Constants::read("{}").unwrap();
-        assert_eq!((steady.waste, steady.open, steady.several_for_all), (0.6, 0.1, true));
+        assert_eq!((steady.waste, steady.open, steady.several_for_all), (0.2, 0.06, true));
         let fill = Constants::read(r#"{"profile": "fill", "open": 50}"#).unwrap();
         assert_eq!((fill.waste, fill.open, fill.several_for_all), (0.2, 0.05, false));
-        assert_eq!(fill.drain, [0.0; 3]);
+        assert_eq!((fill.drain, fill.scarcity), ([0.0; 3], (4.0, 0.5)));
+        assert_eq!((steady.drain, steady.scarcity), ([0.2, 0.2, 0.8], (4.0, 0.3)));
+        assert_eq!(Constants::read(r#"{"cores-curve": 650}"#).unwrap().curve, (0.65, 1.75));
         let error = Constants::read(r#"{"profile": "fast"}"#).unwrap_err();
         assert_eq!(error, "profile: expected one of steady, fill");
         let error = Constants::read(r#"{"waste": 1001}"#).unwrap_err();

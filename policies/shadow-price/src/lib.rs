@@ -14,11 +14,11 @@
 //! | term | |
 //! |---|---|
 //! | stranded value | Δ Σ W(f) over cards |
-//! | cores | 0.2 · Δmax(0, G − C / 0.82ρ) + 0.3 · Δmax(0, G − C / 0.4ρ) |
-//! | opening | − 0.1 if a share opens an idle card |
+//! | cores | 0.2 · Δmax(0, G − C / 0.82ρ) + 0.3 · Δmax(0, G − C / 0.4ρ); on demand w · Δ(G · F(C / G)), F of [`cores`] |
+//! | opening | − 0.06 if a share opens an idle card |
 //! | several | − 0.4 · ΔM, M the room for jobs of several cards ([`room`]) |
-//! | draining | − 0.4 · r · G after / 8 for whole cards, − 0.8 · r · idle after / 8 for shares, − 0.4 · G after / 8 without a GPU |
-//! | scarcity | − 4 · r · max(0, R − 0.5), R of the card model: Σ over sets of models that jobs are bound to and that it is in, of their part of the GPU asked for · free GPUs / free GPUs of the set |
+//! | draining | − 0.2 · r · G after / 8 for whole cards, − 0.2 · r · idle after / 8 for shares, − 0.8 · G after / 8 without a GPU |
+//! | scarcity | − 4 · r · max(0, R − 0.3), R of the card model: Σ over sets of models that jobs are bound to and that it is in, of their part of the GPU asked for · free GPUs / free GPUs of the set |
 //!
 //! Those are the constants of the profile `steady`, for queues where jobs come
 //! and go; `fill` is for clusters that are filled once. The scarcity comes
@@ -34,12 +34,14 @@
 //! cluster has.
 
 mod constants;
+mod cores;
 mod mix;
 mod prices;
 mod room;
 mod text;
 
 use constants::Constants;
+use cores::Cores;
 use crater_sdk::prelude::*;
 use crater_sdk::strings;
 use mix::{Prepared, Tables};
@@ -68,6 +70,8 @@ pub struct ShadowPrice {
     bounds: Vec<Bound>,
     /// GPUs that a milli-core feeds, at the usual and at the least.
     feeds: (f64, f64),
+    /// GPU that lacks cores by the mix's own jobs.
+    cores: Cores,
 }
 
 impl Of {
@@ -214,10 +218,13 @@ impl ShadowPrice {
         let idle_left = idle.saturating_sub(effect.opened);
         let gpu_left = gpu - effect.milli;
         let cores = |gpu: i32, cpu: i32| {
+            let of_mix =
+                if self.constants.curve.0 > 0.0 { self.cores.lacking(gpu, cpu) } else { 0.0 };
             let (gpu, cpu) = (f64::from(gpu) / 1000.0, f64::from(cpu));
             let lack = |feeds: f64| (gpu - cpu * feeds).max(0.0);
             self.constants.usual.0 * lack(self.feeds.0)
                 + self.constants.least.0 * lack(self.feeds.1)
+                + self.constants.curve.0 * of_mix
         };
         let mut score = effect.gain + cores(gpu, cpu) - cores(gpu_left, left);
         if ask.cards > 0 || self.constants.several_for_all {
@@ -258,8 +265,15 @@ impl Policy for ShadowPrice {
                 constants.minimum
             );
         }
-        let mut rule =
-            Self { constants, models: vec![], sizes: vec![], bounds: vec![], feeds: (0.0, 0.0) };
+        let cores = Cores::new(&prepared, constants.curve.1);
+        let mut rule = Self {
+            constants,
+            models: vec![],
+            sizes: vec![],
+            bounds: vec![],
+            feeds: (0.0, 0.0),
+            cores,
+        };
         for model in &prepared.models {
             let Some(tables) = prepared.tables.get(model.table) else { continue };
             let room = Room::new(&prepared.several, &model.name);

@@ -1,6 +1,7 @@
 //! What `prepare` makes of the facts: the tables of each card model, the sets
 //! of models that jobs are bound to, and the jobs of several cards.
 
+use crate::cores;
 use crate::prices::{CELLS, Demand, Table};
 use crater_sdk::{Class, Facts, Shape, strings};
 
@@ -53,6 +54,10 @@ pub struct Prepared {
     pub jobs: i64,
     /// CPU that the mix asks for with each card, in milli-cores.
     pub cores: i64,
+    /// The same without the CPU of work that asks for no GPU.
+    pub own_cores: i64,
+    /// Part of a free GPU that lacks cores, by steps of its own, in millionths.
+    pub lack: Vec<i32>,
     /// The models; the one without a name last.
     pub models: Vec<Model>,
     /// Their tables.
@@ -106,6 +111,10 @@ impl Prepared {
         let mut prepared = Self { jobs, ..Self::default() };
         let cpu: i64 = shapes.iter().map(|s| i64::from(s.cpu) * i64::from(s.weight)).sum();
         prepared.cores = cpu.saturating_mul(1000).checked_div(total).unwrap_or(0);
+        let asked = shapes.iter().filter(|s| s.cards > 0);
+        let asked =
+            asked.map(|s| (gpu(s, size) as f64, f64::from(s.cpu) * f64::from(s.weight) * 1000.0));
+        (prepared.own_cores, prepared.lack) = cores::table(&asked.collect::<Vec<_>>());
         let mut known: Vec<(i32, i32)> = Vec::new();
         let sized = classes.iter().map(|class| (class.model, class.card_mib));
         for model in sized.chain(shapes.iter().flat_map(|s| s.models).map(|id| (*id, 0))) {

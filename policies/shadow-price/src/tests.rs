@@ -58,6 +58,10 @@ const MIX: [Shape; 6] = [
 
 const FILL: &str = r#"{"profile": "fill"}"#;
 
+/// `fill` with the curve of the mix's cores.
+const CURVE: &str = r#"{"profile": "fill", "cores-usual": 0, "cores-least": 0, "cores-curve": 650,
+    "drain-share": 250, "drain-cpu": 400, "several-for-all": true}"#;
+
 #[test]
 fn the_score_is_the_rule() {
     let owned = facts(&MIX, &["T4", "A100"]);
@@ -73,9 +77,23 @@ fn the_score_is_the_rule() {
     // The jobs of eight cards ask for a part of the GPU; with 64 of 96 cores
     // one fits on a node, so that all cards could be theirs.
     let worth = 20.0 * 8000.0 / gpu as f64;
-    for (config, waste, open, several, all, drain) in
-        [("{}", 0.6, 0.1, 0.4, true, [0.4, 0.8, 0.4]), (FILL, 0.2, 0.03, 0.07, false, [0.0; 3])]
-    {
+    // Cores a GPU of the jobs with GPU, and of all work with 1.75 of the rest.
+    let of_gpu: i64 = MIX.iter().filter(|s| s.2 > 0).map(|s| i64::from(s.0) * i64::from(s.1)).sum();
+    assert_eq!(prepared.own_cores, (of_gpu as f64 * 1000.0 / gpu as f64).round() as i64);
+    let own = prepared.own_cores as f64;
+    let needed = own + 1.75 * (rho - own);
+    let lacking = |g: f64, c: f64| {
+        let part = if g > 0.0 { 256.0 * c / g / needed } else { 256.0 };
+        let (low, high) = (part.floor().min(256.0) as usize, part.ceil().min(256.0) as usize);
+        let (low, high) = (f64::from(prepared.lack[low]), f64::from(prepared.lack[high]));
+        g * (low + (high - low) * part.fract()) / 1e6
+    };
+    for (config, open, several, cores, drain) in [
+        ("{}", 0.06, 0.4, [0.2, 0.3, 0.0], [0.2, 0.2, 0.8]),
+        (FILL, 0.03, 0.07, [0.2, 0.3, 0.0], [0.0; 3]),
+        (CURVE, 0.03, 0.07, [0.0, 0.0, 0.65], [0.0, 0.25, 0.4]),
+    ] {
+        let (waste, all) = (0.2, config != FILL);
         let tester = tester(config, &MIX);
         let stranded = |f: i32| {
             let tables = &prepared.tables[0];
@@ -87,8 +105,9 @@ fn the_score_is_the_rule() {
             let idle = free.iter().filter(|f| **f == 1000).count();
             let room = if idle >= 8 && cpu >= 64_000 { 8.0 * worth } else { 0.0 };
             free.iter().map(|f| stranded(*f)).sum::<f64>()
-                + 0.2 * (g - c / (0.82 * rho)).max(0.0)
-                + 0.3 * (g - c / (0.4 * rho)).max(0.0)
+                + cores[0] * (g - c / (0.82 * rho)).max(0.0)
+                + cores[1] * (g - c / (0.4 * rho)).max(0.0)
+                + cores[2] * lacking(g, c)
                 - if pays { several * room } else { 0.0 }
         };
         let cases: [Case; 7] = [
@@ -255,7 +274,7 @@ fn with_too_few_jobs_a_neutral_mix_stands_in() {
 fn what_was_prepared_is_checked() {
     let of = |text: &str| native().configure("{}", text.as_bytes()).map(|_| ()).unwrap_err();
     assert_eq!(of("crater fgd 1"), "the prepared tables are not this policy's");
-    assert!(of("crater shadow-price 1\ntable 1 2 3").contains("bad line: table 1 2 3"));
-    assert!(of("crater shadow-price 1\nmodel 16000 7\tT4").contains("lack one"));
-    assert!(of("crater shadow-price 1\nseveral 1 0 1").contains("bad line"));
+    assert!(of("crater shadow-price 2\ntable 1 2 3").contains("bad line: table 1 2 3"));
+    assert!(of("crater shadow-price 2\nmodel 16000 7\tT4").contains("lack one"));
+    assert!(of("crater shadow-price 2\nseveral 1 0 1").contains("bad line"));
 }

@@ -1,11 +1,12 @@
 //! What `prepare` made, as lines of text: readable where it is kept, and
 //! without a library in the component.
 
+use crate::cores::STEPS;
 use crate::mix::{Bound, Model, Prepared, Several, Tables};
 use crate::prices::CELLS;
 use std::fmt::Write;
 
-const HEAD: &str = "crater shadow-price 1";
+const HEAD: &str = "crater shadow-price 2";
 
 impl Prepared {
     /// One line a thing: its kind and numbers, then names, which are free text,
@@ -25,6 +26,10 @@ impl Prepared {
             }
         };
         line("jobs", &[self.jobs, self.cores], &[]);
+        if !self.lack.is_empty() {
+            let values = self.lack.iter().map(|n| i64::from(*n));
+            line("cores", &std::iter::once(self.own_cores).chain(values).collect::<Vec<_>>(), &[]);
+        }
         for table in &self.tables {
             let numbers = table.prices.iter().chain(&table.waste).map(|n| i64::from(*n));
             line("table", &numbers.collect::<Vec<_>>(), &[]);
@@ -72,6 +77,9 @@ impl Prepared {
         let mut names = names.map(str::to_owned);
         match (kind, numbers.as_slice(), small.as_deref()) {
             ("jobs", &[jobs, cores], _) => (self.jobs, self.cores) = (jobs, cores),
+            ("cores", &[own, ..], Some([_, values @ ..])) if values.len() == STEPS + 1 => {
+                (self.own_cores, self.lack) = (own, values.to_vec());
+            }
             ("table", _, Some(values)) if values.len() == 2 * (CELLS + 1) => {
                 let (prices, waste) = values.split_at(CELLS + 1);
                 self.tables.push(Tables { prices: prices.to_vec(), waste: waste.to_vec() });
