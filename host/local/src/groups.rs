@@ -253,7 +253,9 @@ impl Group {
             all.map(|s| s.to_controller().path().to_owned()).chain(others).collect()
         };
         let mut all = vec![];
-        tops.iter().for_each(|top| below(top, &mut all));
+        for top in &tops {
+            below(top, &mut all);
+        }
         all
     }
 

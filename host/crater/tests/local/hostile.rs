@@ -51,11 +51,11 @@ fn neither_the_servers_files_nor_another_tenants_are_reached() {
         "su -c true".to_owned(),
     ];
     // One job a try would take long: each says whether it came through.
-    let script: String = tries
-        .iter()
-        .enumerate()
-        .map(|(i, line)| format!("if ( {line} ) >/dev/null 2>&1; then echo reached {i}; fi; "))
-        .collect();
+    let each = |(i, line): (usize, &String)| {
+        format!("if ( {line} ) >/dev/null 2>&1; then echo reached {i}; fi; ")
+    };
+    let script: Vec<String> = tries.iter().enumerate().map(each).collect();
+    let script = script.concat();
     let script = format!("{script} echo tried");
     let tried = submit(&server, "hostile", &script, "--tenant bio/cells");
     assert_eq!(over(&server, &tried)["status"], "Succeeded");
