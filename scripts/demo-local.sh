@@ -73,12 +73,13 @@ show cluster nodes
 show job submit --name greedy --queue training --cpu 0.1 --memory 128Mi \
     --command "dd if=/dev/zero of=/dev/null bs=400M count=1"
 "$crater" job wait job-001 --timeout 60s >/dev/null || true
-show job list
+show job list --all
 cores="$(nproc)"
 show job submit --name train --queue training --preemptible true --cpu "$cores" --memory 128Mi \
-    --command "/usr/bin/python3 $script/train.py 2000"
+    --command "/usr/bin/python3 $script/train.py 3000"
 for _ in $(seq 200); do
-    "$crater" job describe job-002 | grep -q "checkpoint " && break
+    # To its end, or the pipe would break and count as a failure.
+    "$crater" job describe job-002 | grep "saved its progress" >/dev/null && break
     sleep 0.1
 done
 show job submit --name serve --queue inference --cpu "$cores" --memory 64Mi \

@@ -317,12 +317,13 @@ impl Group {
     /// that nobody sent, the same in a container whose own group is gone.
     pub fn met_its_memory(&self) -> bool {
         let Some(folder) = self.folder("memory") else { return false };
-        let met = if self.unified() {
-            figure(&folder.join("memory.events"), "max")
-        } else {
-            number(&folder.join("memory.failcnt"))
-        };
-        met.is_some_and(|times| times > 0)
+        if self.unified() {
+            return figure(&folder.join("memory.events"), "max").is_some_and(|times| times > 0);
+        }
+        // Failures are counted in the group that the process was in.
+        let read = |file: &str| number(&folder.join(file)).unwrap_or(0);
+        let (most, limit) = ("memory.max_usage_in_bytes", "memory.limit_in_bytes");
+        read(most) >= read(limit)
     }
 
     /// What it used until now.

@@ -298,7 +298,8 @@ fn how(group: &Group, order: &Order, status: Option<WaitStatus>, told: bool, for
     };
     let well = status.exit_status() == Some(0);
     // 128 and the number of SIGKILL, as shells and container runtimes say it.
-    let killed = status.exit_status() == Some(137) && group.met_its_memory();
+    let inside = order.container.is_some() && status.exit_status() == Some(137);
+    let killed = inside && group.met_its_memory();
     if !well && !told && (killed || group.out_of_memory()) {
         return End::OutOfMemory { limit: order.limits.memory };
     }

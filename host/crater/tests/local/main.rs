@@ -10,6 +10,7 @@ mod common;
 mod adopted;
 mod ends;
 mod hostile;
+mod images;
 mod limits;
 mod resume;
 
