@@ -106,6 +106,15 @@ impl Found {
         Ok(())
     }
 
+    /// Makes a group and takes it away: some containers show cgroups that they
+    /// may not change.
+    pub fn try_out(&self, name: &str) -> Result<(), GroupError> {
+        self.check()?;
+        let limits =
+            Limits { cpu: MilliCores(100), memory: Mib(16), processes: 8, ..Limits::default() };
+        Group::make(self, name, &limits)?.remove(Duration::from_secs(1))
+    }
+
     /// Those that a member is put under.
     fn used(&self) -> Vec<String> {
         let wanted = ["cpu", "cpuacct", "cpuset", "memory", "pids", "blkio", "io"];

@@ -137,7 +137,6 @@ impl Local {
             return Err(OpenError::NotRoot);
         }
         let found = Found::look();
-        found.check()?;
         // The mounts of members name it by its whole path.
         let whole = |path: &Path| {
             fs::canonicalize(path).map_err(|error| OpenError::Folder(path.to_owned(), error))
@@ -159,6 +158,7 @@ impl Local {
         let users = Users::open(&base, settings.users.clone())?;
         let meta = fs::metadata(&base).map_err(|e| OpenError::Folder(base.clone(), e))?;
         let groups = format!("crater/{:x}-{:x}", meta.dev(), meta.ino());
+        found.try_out(&format!("{groups}/try"))?;
         let settings = Settings { data, ..settings };
         let (kept, saved) = (BTreeMap::new(), BTreeMap::new());
         Ok(Self { settings, base, found, users, groups, kept, saved })

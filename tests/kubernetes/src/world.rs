@@ -109,6 +109,28 @@ impl World {
         until(&what, async || self.told(name).await.filter(|t| t.contains(why))).await;
     }
 
+    /// Waits until pods such as these are kept out for a reason: what it comes from
+    /// may reach the scheduler after a pod does, by a watch of its own.
+    pub async fn until_kept_out(&self, name: &str, why: &str, pod: impl Fn(&str) -> Value) {
+        for turn in 0_u32.. {
+            let name = format!("{name}-{turn}");
+            self.make(pod(&name)).await;
+            let what = format!("{name} is bound or told {why:?}");
+            let out = until(&what, async || {
+                let pod = self.get(&name).await;
+                let conditions = pod.status.clone().and_then(|s| s.conditions);
+                let mut told = conditions.into_iter().flatten().filter_map(|c| c.message);
+                let out = told.any(|text| text.contains(why));
+                (out || bound_to(&pod).is_some()).then_some(out)
+            });
+            let out = out.await;
+            self.gone(&name).await;
+            if out {
+                return;
+            }
+        }
+    }
+
     /// Takes a pod away at once.
     pub async fn gone(&self, name: &str) {
         cluster::delete_pod(&self.admin, name).await.unwrap();

@@ -109,6 +109,8 @@ mod machines {
         let mut object = inventories.get("machines").await.unwrap();
         object.spec.cards[1].healthy = false;
         inventories.replace("machines", &PostParams::default(), &object).await.unwrap();
+        let why = "1 node(s) had unhealthy cards";
+        world.until_kept_out("machines-try", why, |name| tolerant(name, 2)).await;
         waiters(world, "before").await;
         world.make(tolerant("machines-one", 1)).await;
         world.runs("machines-one").await;
