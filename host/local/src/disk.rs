@@ -42,52 +42,55 @@ impl DiskLimits {
         let Some(folder) = group.folder(controller) else {
             return vec![format!("there is no cgroup controller {controller}")];
         };
+        let mut wanted = self.weights(&folder, group.unified());
         let mut notes = vec![];
-        let mut set = |file: &str, text: String| {
-            if let Err(error) = fs::write(folder.join(file), &text) {
-                notes.push(format!("{file} takes no {text:?}: {error}"));
-            }
-        };
-        // BFQ's own weights end at 1000. Shares stay shares down to weight 10.
-        let bfq = (self.weight / 10).max(1);
-        if group.unified() {
-            set("io.weight", format!("default {}", self.weight));
-            if folder.join("io.bfq.weight").exists() {
-                set("io.bfq.weight", bfq.to_string());
-            }
-        } else if folder.join("blkio.bfq.weight").exists() {
-            set("blkio.bfq.weight", bfq.to_string());
-        } else {
-            set("blkio.weight", bfq.clamp(10, 1000).to_string());
-        }
-        let Some(device) = &self.device else {
-            if self.bytes.or(self.operations).is_some() {
+        match &self.device {
+            Some(device) => wanted.extend(self.caps(device, group.unified())),
+            None if self.bytes.or(self.operations).is_some() => {
                 notes.push("its files lie on no disk of this machine: nothing is capped".into());
             }
-            return notes;
-        };
-        let mut set = |file: &str, text: String| {
+            None => {}
+        }
+        for (file, text) in wanted {
             if let Err(error) = fs::write(folder.join(file), &text) {
                 notes.push(format!("{file} takes no {text:?}: {error}"));
-            }
-        };
-        if group.unified() {
-            let most = |limit: Option<u64>| limit.map_or("max".into(), |n| n.to_string());
-            let (b, o) = (most(self.bytes), most(self.operations));
-            set("io.max", format!("{device} rbps={b} wbps={b} riops={o} wiops={o}"));
-        } else {
-            // Not zero, which lifts a cap: without any the kernel counts nothing.
-            let (b, o) = (self.bytes.unwrap_or(UNCAPPED), self.operations.unwrap_or(0));
-            for (file, most) in [
-                ("blkio.throttle.read_bps_device", b),
-                ("blkio.throttle.write_bps_device", b),
-                ("blkio.throttle.read_iops_device", o),
-                ("blkio.throttle.write_iops_device", o),
-            ] {
-                set(file, format!("{device} {most}"));
             }
         }
         notes
+    }
+
+    /// Files and what is written to them.
+    fn weights(&self, folder: &Path, unified: bool) -> Vec<(&'static str, String)> {
+        // BFQ's own weights end at 1000. Shares stay shares down to weight 10.
+        let bfq = (self.weight / 10).max(1);
+        let there = |file: &str| folder.join(file).exists();
+        match (unified, there("io.bfq.weight"), there("blkio.bfq.weight")) {
+            (true, false, _) => vec![("io.weight", format!("default {}", self.weight))],
+            (true, true, _) => vec![
+                ("io.weight", format!("default {}", self.weight)),
+                ("io.bfq.weight", bfq.to_string()),
+            ],
+            (false, _, true) => vec![("blkio.bfq.weight", bfq.to_string())],
+            (false, _, false) => vec![("blkio.weight", bfq.clamp(10, 1000).to_string())],
+        }
+    }
+
+    /// The same for one disk.
+    fn caps(&self, device: &str, unified: bool) -> Vec<(&'static str, String)> {
+        if unified {
+            let most = |limit: Option<u64>| limit.map_or("max".into(), |n| n.to_string());
+            let (b, o) = (most(self.bytes), most(self.operations));
+            return vec![("io.max", format!("{device} rbps={b} wbps={b} riops={o} wiops={o}"))];
+        }
+        // Not zero, which lifts a cap: without any the kernel counts nothing.
+        let (b, o) = (self.bytes.unwrap_or(UNCAPPED), self.operations.unwrap_or(0));
+        let all = [
+            ("blkio.throttle.read_bps_device", b),
+            ("blkio.throttle.write_bps_device", b),
+            ("blkio.throttle.read_iops_device", o),
+            ("blkio.throttle.write_iops_device", o),
+        ];
+        all.map(|(file, most)| (file, format!("{device} {most}"))).into()
     }
 }
 

@@ -7,7 +7,7 @@
 
 use crate::folder::Folder;
 use crate::groups::{Found, Group};
-use crate::order::{Order, ROOM};
+use crate::order::{Order, PATH, ROOM};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::{Gid, Uid, setgid, setgroups, setuid};
@@ -53,10 +53,12 @@ fn enter(folder: &Path) -> Result<std::convert::Infallible, String> {
     fs::write("/proc/self/oom_score_adj", "200").map_err(|e| said("oom_score_adj", &e))?;
     let group = Group::at(&Found::look(), &order.group);
     group.join().map_err(|e| e.to_string())?;
-    if order.container.is_some() {
-        // The runtime makes the mounts and becomes the user.
+    if order.runtime.is_some() {
+        // The runtime makes the mounts and becomes the user. It is root: nothing
+        // of the job's environment is its own.
         let (program, rest) = order.command.split_first().ok_or("it has no command")?;
-        let failed = Command::new(program).args(rest).exec();
+        let own = [("PATH", PATH), ("HOME", "/root"), ("LANG", "C.UTF-8")];
+        let failed = Command::new(program).args(rest).env_clear().envs(own).exec();
         return Err(said(program, &failed));
     }
     mounts(&order).map_err(|(what, e)| said(&what, &e))?;
@@ -67,7 +69,7 @@ fn enter(folder: &Path) -> Result<std::convert::Infallible, String> {
     std::env::set_current_dir(workdir)
         .map_err(|e| said(&format!("{OWN}workdir {}", workdir.display()), &e))?;
     let (program, rest) = order.command.split_first().ok_or("it has no command")?;
-    let failed = Command::new(program).args(rest).exec();
+    let failed = Command::new(program).args(rest).env_clear().envs(&order.env).exec();
     Err(said(&format!("{OWN}{program}"), &failed))
 }
 

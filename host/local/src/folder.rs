@@ -1,7 +1,7 @@
 //! What lies where in the runner's folder.
 //!
 //! ```text
-//! claims/<claim>/  order.json, running.json, stop.json, end.json, lock, control, keeper.log
+//! claims/<claim>/  order.json, running.json, stop.json, end.json, env, lock, control, keeper.log
 //! jobs/<job>/      the job's own: checkpoint/, tmp/
 //! output/<job>/    what it printed: stdout/, stderr/
 //! gone/            what is being removed
@@ -98,6 +98,12 @@ impl Folder {
             Ok(()) | Err(rustix::io::Errno::EXIST) => {}
             Err(error) => return Err(error.into()),
         }
+        if order.runtime.is_some() {
+            let mut options = File::options();
+            options.write(true).create(true).truncate(true).mode(0o600);
+            let mut env = options.open(self.env())?;
+            env.write_all(crate::image::env_file(order).as_bytes())?;
+        }
         // Last: what has an order is whole.
         write_whole(&self.0.join("order.json"), order)
     }
@@ -141,6 +147,11 @@ impl Folder {
             Err(rustix::io::Errno::NXIO | rustix::io::Errno::NOENT) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// The environment of a member in a container.
+    pub fn env(&self) -> PathBuf {
+        self.0.join("env")
     }
 
     /// The pipe that wakes the keeper.

@@ -138,9 +138,6 @@ pub struct Used {
     pub memory: u64,
     /// Disk.
     pub disk: Usage,
-    /// Time in which some process waited for CPU, memory or disk, where the
-    /// kernel says it.
-    pub waited: [Option<Duration>; 3],
 }
 
 /// One control group.
@@ -282,13 +279,18 @@ impl Group {
         all
     }
 
-    /// Sends a signal to one process, if it is (still) one of the group's.
-    fn signal(&self, pid: u32, signal: Signal) {
-        let Some(pid) = i32::try_from(pid).ok().and_then(Pid::from_raw) else { return };
-        // A number may belong to somebody else by now: the handle does not.
-        let Ok(handle) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else { return };
-        if self.processes().contains(&(pid.as_raw_nonzero().get() as u32)) {
-            let _ = rustix::process::pidfd_send_signal(&handle, signal);
+    /// Ends processes by force, if they are (still) the group's: a number may
+    /// belong to somebody else by now, a handle does not.
+    fn end(&self, processes: &[u32]) {
+        let opened = processes.iter().filter_map(|number| {
+            let pid = i32::try_from(*number).ok().and_then(Pid::from_raw)?;
+            let handle = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok()?;
+            Some((*number, handle))
+        });
+        let opened: Vec<_> = opened.collect();
+        let still = self.processes();
+        for (_, handle) in opened.iter().filter(|(n, _)| still.binary_search(n).is_ok()) {
+            let _ = rustix::process::pidfd_send_signal(handle, Signal::KILL);
         }
     }
 
@@ -307,9 +309,8 @@ impl Group {
                 return Err(GroupError::Stuck { name, count: left.len(), first: *first });
             }
             if self.inner.kill().is_err() {
-                for pid in left {
-                    self.signal(pid, Signal::KILL);
-                }
+                // No more at a time than there may be open files.
+                left.chunks(256).for_each(|some| self.end(some));
             }
             std::thread::sleep(Duration::from_millis(2));
         }
@@ -346,15 +347,13 @@ impl Group {
             let folder = self.folder("cpuacct");
             folder.and_then(|f| number(&f.join("cpuacct.usage"))).map(Duration::from_nanos)
         };
-        let waited = ["cpu", "memory", "io"].map(|what| {
-            let folder = self.folder("cpu").filter(|_| self.unified())?;
-            let text = fs::read_to_string(folder.join(format!("{what}.pressure"))).ok()?;
-            let some = text.lines().find(|line| line.starts_with("some"))?;
-            let total = some.split_whitespace().find_map(|word| word.strip_prefix("total="))?;
-            total.parse().ok().map(Duration::from_micros)
-        });
-        let disk = Usage::of(self);
-        Used { cpu: cpu.unwrap_or_default(), memory: memory.unwrap_or(0), disk, waited }
+        let disk = self.disk_used();
+        Used { cpu: cpu.unwrap_or_default(), memory: memory.unwrap_or(0), disk }
+    }
+
+    /// What it read and wrote until now.
+    pub fn disk_used(&self) -> Usage {
+        Usage::of(self)
     }
 
     /// Takes it away once it is empty; one that is not there is fine.

@@ -5,43 +5,50 @@
 //! image. In the second generation crun leaves the cgroup alone; in the first,
 //! where it cannot, runc makes one below it.
 
-use crate::order::{ROOM, User};
+use crate::order::{Order, ROOM, User};
 use rustix::process::Resource;
-use serde::{Deserialize, Serialize};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The container that a member runs in.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Container {
-    /// The program, such as `podman`.
-    pub runtime: String,
-    /// The image.
-    pub image: String,
-    /// Command line for `sh -c` in it; empty for the image's own.
-    pub command: String,
+/// What a member runs in a container of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Its name.
+    pub name: String,
     /// `source:target[:ro]`, each source one that the platform allows.
     pub volumes: Vec<String>,
-    /// UUIDs of the cards that it may use, for the runtime's own devices.
+    /// UUIDs of the member's cards, for the runtime's own devices.
     pub cards: Vec<String>,
 }
 
+/// Where the runtime works for one member.
+#[derive(Clone, Copy, Debug)]
+pub struct Place<'a> {
+    /// The member's control group, and whether it is of the second generation.
+    pub group: &'a str,
+    /// See there.
+    pub unified: bool,
+    /// Who it runs as.
+    pub user: &'a User,
+    /// The job's own folder.
+    pub room: &'a Path,
+    /// Where it starts; empty for the image's own.
+    pub workdir: &'a Path,
+    /// The file with its environment.
+    pub env: &'a Path,
+}
+
 /// What the container of a claim is called.
-pub fn name(group: &str) -> String {
+fn name(group: &str) -> String {
     group.replace('/', "-")
 }
 
-/// The command that runs it. The environment goes by the process' own: the
-/// command line names the variables only, since everybody may read that.
-pub fn command<'a>(
-    container: &Container,
-    group: &str,
-    unified: bool,
-    user: &User,
-    env: impl Iterator<Item = &'a String>,
-    (workdir, room): (&Path, &Path),
-) -> Vec<String> {
-    let mut words: Vec<String> = vec![container.runtime.clone()];
+/// The command that runs a command line for `sh -c`, or the image's own command,
+/// in a container. The environment goes by a file: everybody may read a command
+/// line, and the runtime itself is root and must not have it.
+pub fn command(runtime: &str, image: &Image, line: &str, place: Place<'_>) -> Vec<String> {
+    let Place { group, unified, user, room, workdir, env } = place;
+    let mut words: Vec<String> = vec![runtime.to_owned()];
     let mut add = |more: &[&str]| words.extend(more.iter().map(|word| (*word).to_owned()));
     if unified {
         add(&["run", "--cgroups=disabled"]);
@@ -65,36 +72,41 @@ pub fn command<'a>(
     for group in &user.groups {
         add(&[&format!("--group-add={group}")]);
     }
-    for volume in &container.volumes {
+    for volume in &image.volumes {
         add(&[&format!("--volume={volume}")]);
     }
-    for card in &container.cards {
+    for card in &image.cards {
         add(&[&format!("--device=nvidia.com/gpu={card}")]);
     }
-    for variable in env {
-        add(&[&format!("--env={variable}")]);
-    }
+    add(&[&format!("--env-file={}", env.display())]);
     if !workdir.as_os_str().is_empty() {
         add(&[&format!("--workdir={}", workdir.display())]);
     }
-    if container.command.is_empty() {
-        add(&["--", &container.image]);
+    if line.is_empty() {
+        add(&["--", &image.name]);
     } else {
-        add(&["--entrypoint=/bin/sh", "--", &container.image, "-c", &container.command]);
+        add(&["--entrypoint=/bin/sh", "--", &image.name, "-c", line]);
     }
     words
 }
 
-/// Takes away what the runtime still knows of a container that is over.
-pub fn forget(container: &Container, group: &str) {
-    let removed = Command::new(&container.runtime)
+/// A member's environment as the runtime reads it from a file, a line each. The
+/// image has a `PATH` of its own.
+pub fn env_file(order: &Order) -> String {
+    let own = order.env.iter().filter(|(name, _)| *name != "PATH");
+    own.map(|(name, value)| format!("{name}={value}\n")).collect::<Vec<_>>().concat()
+}
+
+/// Takes away what the runtime still knows of a member that is over.
+pub fn forget(runtime: &str, group: &str) {
+    let removed = Command::new(runtime)
         .args(["rm", "--force", "--ignore", "--time=0", &name(group)])
         .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
     if let Err(error) = removed {
-        eprintln!("crater: {} rm: {error}", container.runtime);
+        eprintln!("crater: {runtime} rm: {error}");
     }
 }
 
@@ -103,23 +115,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_of_variables_are_on_no_command_line() {
-        let container = Container {
-            runtime: "podman".into(),
-            image: "a/b:1".into(),
-            command: "id".into(),
+    fn a_container_is_in_the_members_group_and_its_environment_in_a_file() {
+        let image = Image {
+            name: "a/b:1".into(),
             volumes: vec!["/srv/data:/data:ro".into()],
-            cards: vec![],
+            cards: vec!["GPU-1".into()],
         };
         let user = User { uid: 7, gid: 8, groups: vec![9] };
-        let env = ["KEY".to_owned()];
-        let paths = (Path::new("/w"), Path::new("/room"));
-        let words = command(&container, "crater/1/2", true, &user, env.iter(), paths);
-        for word in ["--env=KEY", "--user=7:8", "--group-add=9", "--name", "crater-1-2"] {
+        let place = Place {
+            group: "crater/1/2",
+            unified: true,
+            user: &user,
+            room: Path::new("/room"),
+            workdir: Path::new("/w"),
+            env: Path::new("/claim/env"),
+        };
+        let words = command("podman", &image, "id", place);
+        for word in [
+            "--cgroups=disabled",
+            "--user=7:8",
+            "--group-add=9",
+            "crater-1-2",
+            "--env-file=/claim/env",
+            "--volume=/room:/run/crater/job",
+            "--volume=/srv/data:/data:ro",
+            "--device=nvidia.com/gpu=GPU-1",
+            "--workdir=/w",
+        ] {
             assert!(words.iter().any(|known| known == word), "{word}: {words:?}");
         }
         assert!(words.ends_with(&["--".into(), "a/b:1".into(), "-c".into(), "id".into()]));
-        let first = command(&container, "crater/1/2", false, &user, env.iter(), paths);
+        let first = command("podman", &image, "", Place { unified: false, ..place });
         assert!(first.contains(&"/crater/1/2".to_owned()), "{first:?}");
+        assert!(first.ends_with(&["--".into(), "a/b:1".into()]), "the image's own command");
     }
 }

@@ -2,13 +2,13 @@
 
 use crate::enter::OWN;
 use crate::folder::Folder;
-use crate::groups::{Found, Group, GroupError};
+use crate::groups::{Found, Group};
 use crate::image;
 use crate::order::{End, Order, Running};
 use crate::output::Output;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
 use std::fs::{self, File};
-use std::io::{self, BufRead as _, BufReader, Read, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -63,11 +63,7 @@ pub fn run(path: &Path) -> io::Result<()> {
     let _ = fs::write("/proc/self/oom_score_adj", "-900");
     let found = Found::look();
     let end = if folder.running()?.is_some() {
-        let group = Group::at(&found, &order.group);
-        clear(&group);
-        if let Some(container) = &order.container {
-            image::forget(container, &order.group);
-        }
+        put_away(&Group::at(&found, &order.group), &order);
         End::Lost { why: "its keeper was ended, so it was ended, too".into() }
     } else {
         keep(&folder, &order, &found).unwrap_or_else(|why| {
@@ -91,23 +87,21 @@ fn keep(folder: &Folder, order: &Order, found: &Found) -> Result<End, String> {
         let _ = Group::at(found, &order.group).remove(Duration::ZERO);
         e.to_string()
     })?;
-    let started = start(folder, order).and_then(|(child, streams)| {
+    let started = start(folder).and_then(|(child, streams)| {
         read(order, streams, &tell)?;
+        // What runs is known to run, or does not.
+        folder.runs(Running { pid: child.id() })?;
         Ok(child)
     });
     let child = started.map_err(|error| {
-        clear(&group);
+        put_away(&group, order);
         error.to_string()
     })?;
     reap(child.id(), tell);
-    folder.runs(Running { pid: child.id() }).map_err(text)?;
     let mut open = 2;
     let (status, told, forced) = watch(folder, &group, child.id(), &happened, &mut open);
     let end = how(&group, order, status, told, forced);
-    clear(&group);
-    if let Some(container) = &order.container {
-        image::forget(container, &order.group);
-    }
+    put_away(&group, order);
     // Both streams end when the last who could write to them has.
     let until = Instant::now() + LAST_WORDS;
     while open > 0 {
@@ -123,15 +117,16 @@ fn keep(folder: &Folder, order: &Order, found: &Found) -> Result<End, String> {
 type Streams = [(&'static str, Box<dyn Read + Send>); 2];
 
 /// Starts the member; comes back once its own command runs.
-fn start(folder: &Folder, order: &Order) -> io::Result<(Child, Streams)> {
+fn start(folder: &Folder) -> io::Result<(Child, Streams)> {
     let (mut refused, refusal) = io::pipe()?;
     // The file that runs, also if its name was given to another version.
     let mut command = Command::new("/proc/self/exe");
     command
         .args(["local", "enter"])
         .arg(folder.path())
+        // It is root for a while: what the job says of libraries and the like
+        // comes to it only when it is the job's user.
         .env_clear()
-        .envs(&order.env)
         .current_dir("/")
         .stdin(refusal)
         .stdout(Stdio::piped())
@@ -272,7 +267,7 @@ fn watch(
             Ok(Happened::Read) => *open = open.saturating_sub(1),
             Err(RecvTimeoutError::Timeout) => {
                 forced = true;
-                clear_processes(group);
+                clear(group);
                 until = None;
             }
             Err(RecvTimeoutError::Disconnected) => return (None, told, forced),
@@ -298,7 +293,7 @@ fn how(group: &Group, order: &Order, status: Option<WaitStatus>, told: bool, for
     };
     let well = status.exit_status() == Some(0);
     // 128 and the number of SIGKILL, as shells and container runtimes say it.
-    let inside = order.container.is_some() && status.exit_status() == Some(137);
+    let inside = order.runtime.is_some() && status.exit_status() == Some(137);
     let killed = inside && group.met_its_memory();
     if !well && !told && (killed || group.out_of_memory()) {
         return End::OutOfMemory { limit: order.limits.memory };
@@ -315,20 +310,19 @@ fn how(group: &Group, order: &Order, status: Option<WaitStatus>, told: bool, for
 
 /// Ends all that is left in a group, however long that takes: what it holds is
 /// not free before.
-pub(crate) fn clear_processes(group: &Group) {
+fn clear(group: &Group) {
     while let Err(error) = group.kill(PATIENCE) {
         eprintln!("crater: {error}; trying on");
-        if !matches!(error, GroupError::Stuck { .. }) {
-            return;
-        }
     }
 }
 
-/// The same, and takes the group away.
-pub(crate) fn clear(group: &Group) {
-    clear_processes(group);
+/// The same, and takes away the group and what the runtime knows of it.
+fn put_away(group: &Group, order: &Order) {
+    clear(group);
     if let Err(error) = group.remove(PATIENCE) {
         eprintln!("crater: {error}");
     }
-    let _ = io::stderr().flush();
+    if let Some(runtime) = &order.runtime {
+        image::forget(runtime, &order.group);
+    }
 }

@@ -1,10 +1,10 @@
 //! The members that run here, as the server sees them.
 
+use crate::disk::{DiskLimits, Usage};
 use crate::folder::{self, Folder};
-use crate::groups::{Found, Group, GroupError, Limits, Used};
-use crate::image::{self, Container};
-use crate::keeper;
-use crate::order::{End, Order, ROOM, Stop, User};
+use crate::groups::{Found, Group, GroupError, Limits};
+use crate::image::{self, Image, Place};
+use crate::order::{End, Order, PATH, ROOM, Stop, User};
 use crate::users::{Rule, UserError, Users};
 use crater_model::{ClaimUid, JobUid, TenantPath, Time};
 use rustix::fs::{Gid, Uid};
@@ -56,6 +56,9 @@ pub enum OpenError {
     Folder(PathBuf, io::Error),
 }
 
+/// How long what is left of a member without a keeper is waited for at a time.
+const LOST: Duration = Duration::from_secs(1);
+
 /// One member to start.
 #[derive(Clone, Debug)]
 pub struct Member {
@@ -82,17 +85,6 @@ pub struct Member {
     pub limits: Limits,
 }
 
-/// The image of a member.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Image {
-    /// Its name.
-    pub name: String,
-    /// `source:target[:ro]`.
-    pub volumes: Vec<String>,
-    /// UUIDs of its cards.
-    pub cards: Vec<String>,
-}
-
 /// What became of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
@@ -113,6 +105,8 @@ struct Kept {
     runs: bool,
     /// It was told to end.
     told: bool,
+    /// What it was last said to use of its disk.
+    disk: Option<DiskLimits>,
 }
 
 /// The runner.
@@ -196,7 +190,14 @@ impl Local {
         }
         let folder = Folder::of(&self.base, claim);
         let job = member.job;
-        let mut kept = Kept { folder: folder.clone(), job, keeper: None, runs: false, told: false };
+        let mut kept = Kept {
+            folder: folder.clone(),
+            job,
+            keeper: None,
+            runs: false,
+            told: false,
+            disk: None,
+        };
         if !folder.ordered() {
             let ready = self.order(member).map_err(|error| error.to_string());
             let made = ready.and_then(|order| folder.make(&order).map_err(|e| e.to_string()));
@@ -247,32 +248,25 @@ impl Local {
             own(&room.join(part), &user)?;
         }
         let mut env = BTreeMap::from(
-            [
-                ("HOME", ROOM),
-                ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
-                ("LANG", "C.UTF-8"),
-            ]
-            .map(|(name, value)| (name.to_owned(), value.to_owned())),
+            [("HOME", ROOM), ("PATH", PATH), ("LANG", "C.UTF-8")]
+                .map(|(name, value)| (name.to_owned(), value.to_owned())),
         );
         env.extend(member.env);
         env.insert("CRATER_CHECKPOINT_DIR".into(), format!("{ROOM}/checkpoint"));
         let group = self.group_name(member.claim);
-        let (command, container) = match member.image {
+        let (command, runtime) = match &member.image {
             None => (vec!["/bin/sh".into(), "-c".into(), member.command], None),
             Some(image) => {
                 let runtime = self.settings.runtime.clone().ok_or(OrderError::Runtime)?;
-                let container = Container {
-                    runtime,
-                    image: image.name,
-                    command: member.command,
-                    volumes: image.volumes,
-                    cards: image.cards,
+                let place = Place {
+                    group: &group,
+                    unified: self.found.unified,
+                    user: &user,
+                    room: &room,
+                    workdir: &member.workdir,
+                    env: &Folder::of(&self.base, member.claim).env(),
                 };
-                // The image has its own.
-                let names = env.keys().filter(|name| *name != "PATH");
-                let (unified, paths) = (self.found.unified, (&*member.workdir, &*room));
-                let words = image::command(&container, &group, unified, &user, names, paths);
-                (words, Some(container))
+                (image::command(&runtime, image, &member.command, place), Some(runtime))
             }
         };
         Ok(Order {
@@ -281,7 +275,7 @@ impl Local {
             member: member.member,
             members: member.members,
             command,
-            container,
+            runtime,
             env,
             workdir: member.workdir,
             user,
@@ -314,7 +308,8 @@ impl Local {
                 // Whoever told it may have ended before its keeper heard.
                 folder.poke()?;
             }
-            self.kept.insert(claim, Kept { folder, job, keeper: None, runs: true, told });
+            self.kept
+                .insert(claim, Kept { folder, job, keeper: None, runs: true, told, disk: None });
         }
         Ok(self.kept.contains_key(&claim))
     }
@@ -358,7 +353,17 @@ impl Local {
             // Its last word may have come since.
             if kept.folder.end()?.is_none() {
                 tracing::warn!(%claim, "its keeper is gone: what is left of it is ended");
-                keeper::clear(&Group::at(&self.found, &group));
+                let group = Group::at(&self.found, &group);
+                // The other members are not kept waiting for what does not end:
+                // it is tried again at the next look.
+                let ended = group.kill(LOST).and_then(|()| group.remove(LOST));
+                if let Err(error) = ended {
+                    tracing::warn!(%claim, %error, "it still holds what it was given");
+                    return Ok(reports);
+                }
+                if let Some(Order { runtime: Some(runtime), group, .. }) = kept.folder.order()? {
+                    image::forget(&runtime, &group);
+                }
                 let why = "its keeper was ended, or the machine restarted".into();
                 kept.folder.ended(&End::Lost { why })?;
             }
@@ -399,42 +404,47 @@ impl Local {
             tracing::warn!(%claim, job = %order.job, "nobody knows it: it is ended");
             folder.tell_to_stop(Stop { grace: Duration::ZERO })?;
             let job = order.job;
-            self.kept.insert(claim, Kept { folder, job, keeper: None, runs: true, told: true });
+            self.kept.insert(
+                claim,
+                Kept { folder, job, keeper: None, runs: true, told: true, disk: None },
+            );
         }
         Ok(())
     }
 
-    /// Jobs that said that they saved their progress since they were last asked.
-    pub fn checkpoints(&mut self) -> Vec<(JobUid, Time)> {
+    /// Jobs that said that they saved their progress since they were last asked;
+    /// `told` knows when a job was last known to have.
+    pub fn checkpoints(&mut self, told: impl Fn(JobUid) -> Option<Time>) -> Vec<JobUid> {
         let jobs: BTreeSet<JobUid> = self.kept.values().map(|kept| kept.job).collect();
         let mut new = vec![];
         for job in jobs {
             let done = folder::room(&self.base, job).join("checkpoint/.done");
             let Ok(meta) = fs::symlink_metadata(done) else { continue };
             let at = meta.mtime() * 1000 + meta.mtime_nsec() / 1_000_000;
-            // What was there when it was first seen was told before, or is from
-            // an earlier run.
-            let before = self.saved.insert(job, at);
-            if before.is_some_and(|before| before != at) {
-                new.push((job, Time(u64::try_from(at).unwrap_or(0))));
-            }
+            let fresh = match self.saved.insert(job, at) {
+                Some(before) => before != at,
+                // Looked at for the first time in this run, or by this server.
+                None => told(job).is_none_or(|told| i128::from(at) > i128::from(told.0)),
+            };
+            new.extend(fresh.then_some(job));
         }
         new
     }
 
-    /// What a claim's member used until now.
-    pub fn used(&self, claim: ClaimUid) -> Used {
-        self.group(claim).used()
+    /// What a claim's member read and wrote until now.
+    pub fn disk_used(&self, claim: ClaimUid) -> Usage {
+        self.group(claim).disk_used()
     }
 
-    /// The group of a claim, to change what it may use of its disk.
-    pub fn group_of(&self, claim: ClaimUid) -> Option<Group> {
-        self.kept.contains_key(&claim).then(|| self.group(claim))
-    }
-
-    /// How many claims have a folder here.
-    pub fn len(&self) -> usize {
-        self.kept.len()
+    /// Sets what a claim's member may use of its disk, unless that is what it may.
+    pub fn set_disk(&mut self, claim: ClaimUid, limits: DiskLimits) {
+        let group = self.group(claim);
+        if let Some(kept) = self.kept.get_mut(&claim)
+            && kept.disk.as_ref() != Some(&limits)
+        {
+            group.set_disk(&limits);
+            kept.disk = Some(limits);
+        }
     }
 
     /// Whether nothing runs.

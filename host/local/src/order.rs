@@ -1,7 +1,6 @@
 //! What a keeper is told to run, and what it writes down in the end.
 
 use crate::groups::Limits;
-use crate::image::Container;
 use crater_model::{ClaimUid, JobUid, Mib};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -11,6 +10,9 @@ use std::time::Duration;
 
 /// Where a member finds its job's own folder, whichever job that is.
 pub const ROOM: &str = "/run/crater/job";
+
+/// Where programs are looked for.
+pub const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// One member of a job, to be run under one claim.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -25,9 +27,9 @@ pub struct Order {
     pub members: u32,
     /// Program and arguments.
     pub command: Vec<String>,
-    /// The container that it runs in, by the command above, if it does.
+    /// The container runtime that the command is of, if it is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub container: Option<Container>,
+    pub runtime: Option<String>,
     /// All of its environment.
     pub env: BTreeMap<String, String>,
     /// Where it starts; empty for the job's own folder.

@@ -135,7 +135,12 @@ fn c18_cores_are_free_when_the_last_process_is_gone() {
         &format!("{all} --grace 3"),
     );
     printed(&server, &first, "up\n");
-    let second = submit(&server, "second", "pgrep -f \"sleep 7703[12]\" || echo alone", &all);
+    let second = submit(
+        &server,
+        "second",
+        "grep -qs \"7703[12]\" /proc/[0-9]*/cmdline && echo beside || echo alone",
+        &all,
+    );
     server.run(&server.admin(), &format!("crater job cancel {first}"));
     assert_eq!(over(&server, &second)["status"], "Succeeded");
     assert_eq!(logs(&server, &second), "alone\n", "the first was gone before");

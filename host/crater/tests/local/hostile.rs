@@ -49,6 +49,8 @@ fn neither_the_servers_files_nor_another_tenants_are_reached() {
         "echo -1000 > /proc/self/oom_score_adj".to_owned(),
         "touch /etc/crater-was-here".to_owned(),
         "su -c true".to_owned(),
+        // What anybody may: that what is reached is told.
+        "cat /proc/self/environ".to_owned(),
     ];
     // One job a try would take long: each says whether it came through.
     let each = |(i, line): (usize, &String)| {
@@ -65,7 +67,7 @@ fn neither_the_servers_files_nor_another_tenants_are_reached() {
         .filter_map(|line| line.strip_prefix("reached "))
         .map(|i| tries[i.parse::<usize>().unwrap()].as_str())
         .collect();
-    assert_eq!(reached, [""; 0], "reached by a hostile job");
+    assert_eq!(reached, ["cat /proc/self/environ"], "reached by a hostile job");
     assert!(said.ends_with("tried\n"), "{said}");
     stands(&server, &mine, "Running");
     server.run(&server.admin(), &format!("crater job cancel {mine}"));
@@ -95,4 +97,29 @@ fn a_link_in_the_jobs_folder_leads_nowhere() {
     assert_eq!(std::fs::read_to_string(&kept).unwrap(), "kept");
     let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(outside.path()).unwrap());
     assert_eq!(owner, 0, "nothing was given to the job's user");
+}
+
+#[test]
+fn what_a_job_says_of_libraries_is_not_heard_while_its_process_is_root() {
+    if !possible() {
+        return;
+    }
+    let server = Here::start(HERE);
+    let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+    let all = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+    std::fs::set_permissions(folder.path(), all).unwrap();
+    // The loader writes what it does as whoever the process is.
+    let env = format!(
+        "--env LD_DEBUG=libs --env LD_DEBUG_OUTPUT={}/said --env LD_PRELOAD=/no/such.so",
+        folder.path().display()
+    );
+    let tried = submit(&server, "loader", "echo up", &env);
+    assert_eq!(over(&server, &tried)["status"], "Succeeded");
+    let owners = std::fs::read_dir(folder.path())
+        .unwrap()
+        .map(|file| std::os::unix::fs::MetadataExt::uid(&file.unwrap().metadata().unwrap()));
+    let owners: Vec<u32> = owners.collect();
+    assert!(!owners.is_empty(), "the loader of this machine says nothing");
+    assert!(owners.iter().all(|uid| *uid == 300_000), "{owners:?}");
+    clean(&server);
 }

@@ -1,7 +1,7 @@
 //! Training that is preempted saves its progress, and ends with the result it
 //! would have had.
 
-use super::{HERE, Here, clean, job, logs, over, possible, stands};
+use super::{HERE, Here, clean, job, logs, over, possible, printed, stands, submit};
 use crate::common::until;
 
 #[test]
@@ -61,5 +61,31 @@ fn training_preempted_three_times_ends_with_the_same_result() {
     assert_eq!(text.matches("goes on after step").count(), 3, "{text}");
     assert_eq!(text.matches("told to end, saved step").count(), 3, "{text}");
     assert_eq!(result(&text), Some(expected), "{text}");
+    clean(&server);
+}
+
+#[test]
+fn who_saves_only_when_it_is_told_to_end_goes_on_from_there() {
+    if !possible() {
+        return;
+    }
+    let server = Here::start(HERE);
+    let admin = server.admin();
+    let cpu = server.json("/api/v1/nodes")[0]["cpu-milli"].as_u64().unwrap();
+    let late = submit(
+        &server,
+        "late",
+        "trap \"touch $CRATER_CHECKPOINT_DIR/.done; exit 0\" TERM; echo resume $CRATER_RESUME; \
+         [ $CRATER_RESUME = 1 ] && exit 0; while :; do sleep 0.1; done",
+        &format!("--cpu {cpu}m --preemptible true"),
+    );
+    printed(&server, &late, "resume 0\n");
+    let serve = format!(
+        "crater job submit --name serve --queue inference --cpu {cpu}m --memory 16Mi \
+         --command 'echo serving'"
+    );
+    server.run(&admin, &serve);
+    assert_eq!(over(&server, &late)["status"], "Succeeded");
+    assert_eq!(logs(&server, &late), "resume 0\nresume 1\n");
     clean(&server);
 }

@@ -10,7 +10,8 @@ use crate::config::{ConfigError, ThisMachine};
 use crate::logs::Logs;
 use crater_engine::{Job, Ledger, Refusal, State};
 use crater_local::disk::DiskLimits;
-use crater_local::local::{Image, Local, Member, OpenError, Report};
+use crater_local::image::Image;
+use crater_local::local::{Local, Member, OpenError, Report};
 use crater_local::machine::{self, FindError, Machine, Storage, gpu_environment};
 use crater_local::{End, Limits};
 use crater_model::{
@@ -134,6 +135,13 @@ pub fn check(this: &ThisMachine, spec: &JobSpec) -> Result<(), FieldError> {
     if task.image.starts_with('-') || task.image.contains(char::is_whitespace) {
         return Err(FieldError::new("image", &task.image, "the name of an image"));
     }
+    let newline = |(_, value): &(&String, &String)| value.contains('\n');
+    if !task.image.is_empty()
+        && let Some((name, _)) = task.env.iter().find(newline)
+    {
+        let expected = "a value of one line, as containers take it";
+        return Err(FieldError::new("env", name, expected));
+    }
     if task.command.is_empty() && task.image.is_empty() {
         let expected = "a command, such as --command 'python3 train.py'";
         return Err(FieldError::new("command", "", expected));
@@ -249,9 +257,7 @@ impl Processes {
             };
             let limits = self.disk_limits(job, claim);
             tracing::debug!(%claim, bytes = limits.bytes, "gives way on the disk");
-            if let Some(group) = self.local.group_of(claim) {
-                group.set_disk(&limits);
-            }
+            self.local.set_disk(claim, limits);
         }
     }
 
@@ -338,9 +344,8 @@ impl Executor for Processes {
                 }
             }
             // A changed weight comes this way, too.
-            if let Some(group) = self.local.group_of(claim.uid) {
-                group.set_disk(&self.disk_limits(job, claim.uid));
-            }
+            let limits = self.disk_limits(job, claim.uid);
+            self.local.set_disk(claim.uid, limits);
             return;
         }
         let member = self.member(job, claim);
@@ -376,7 +381,9 @@ impl Executor for Processes {
         let mut saves = vec![];
         if due {
             self.looked = Some(Instant::now());
-            saves = self.local.checkpoints().into_iter().map(|(job, _)| job).collect();
+            let view = books.view();
+            let told = |job| view.state.job(job).and_then(|job| job.checkpointed);
+            saves = self.local.checkpoints(told);
         }
         self.share_disk(&books.view().state);
         self.report(books, reports, saves);

@@ -66,7 +66,7 @@ impl Io {
         let mut users = vec![];
         for claim in state.claims().filter(|claim| claim.state == ClaimState::Held) {
             let Some(job) = state.job(claim.job) else { continue };
-            let bytes = local.used(claim.uid).disk.bytes;
+            let bytes = local.disk_used(claim.uid).bytes;
             used.insert(claim.uid, bytes);
             let Some(before) = self.used.get(&claim.uid) else { continue };
             let kind = match job.spec.kind {
