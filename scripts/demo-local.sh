@@ -3,6 +3,7 @@
 # Says what it would need where it cannot.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/demo-common.sh
 
 crater="${1:?usage: scripts/demo-local.sh path/to/crater}"
 echo
@@ -39,36 +40,19 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 0' INT TERM
-url=
-for _ in $(seq 600); do
-    url="$(sed -n 's/^crater: listening on \([^ ]*\).*/\1/p' "$log")"
-    [ -n "$url" ] && break
-    if ! kill -0 "$server" 2>/dev/null; then
-        # A container without cgroups, for example: the reason is the lesson.
-        tail -1 "$log"
-        trap - EXIT
-        rm -rf "$folder" "$script"
-        exit 0
-    fi
-    sleep 0.1
-done
+if ! url="$(listening "$log")"; then
+    # A container without cgroups, for example: the reason is the lesson.
+    tail -1 "$log"
+    trap - EXIT
+    rm -rf "$folder" "$script"
+    exit 0
+fi
 export CRATER_SERVER="$url" CRATER_TOKEN
 CRATER_TOKEN="$(cat "$folder/data/admin-token")"
 # Where other users can read it.
 cp docs/examples/train.py "$script/"
 chmod 755 "$script" "$script/train.py"
 
-show() {
-    printf '\n$ crater'
-    for word in "$@"; do
-        case $word in
-            *\ *) printf ' "%s"' "$word" ;;
-            *) printf ' %s' "$word" ;;
-        esac
-    done
-    printf '\n'
-    "$crater" "$@"
-}
 show cluster nodes
 show job submit --name greedy --queue training --cpu 0.1 --memory 128Mi \
     --command "dd if=/dev/zero of=/dev/null bs=400M count=1"

@@ -4,6 +4,7 @@
 # person watches; ends by itself elsewhere.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. scripts/demo-common.sh
 
 crater="${1:?usage: scripts/demo.sh path/to/crater}"
 data="$(mktemp -d)/data"
@@ -34,30 +35,13 @@ finish() {
 trap finish EXIT
 trap 'exit 0' INT TERM
 
-url=
-for _ in $(seq 600); do
-    url="$(sed -n 's/^crater: listening on \([^ ]*\).*/\1/p' "$log")"
-    [ -n "$url" ] && break
-    if ! kill -0 "$server" 2>/dev/null; then
-        cat "$log" >&2
-        exit 1
-    fi
-    sleep 0.1
-done
+if ! url="$(listening "$log")"; then
+    cat "$log" >&2
+    exit 1
+fi
 export CRATER_SERVER="$url" CRATER_TOKEN
 CRATER_TOKEN="$(cat "$data/admin-token")"
 
-show() {
-    printf '\n$ crater'
-    for word in "$@"; do
-        case $word in
-            *\ *) printf ' "%s"' "$word" ;;
-            *) printf ' %s' "$word" ;;
-        esac
-    done
-    printf '\n'
-    "$crater" "$@"
-}
 
 echo
 echo "== A server of your own: 8 simulated nodes of 8 cards and one of 4, 3 queues, at $url"

@@ -362,7 +362,7 @@ async fn end(
     let uid = job_uid(id)?;
     let found = find(app, caller, uid).await?;
     caller.must(role, &found.tenant)?;
-    if why.len() > 500 {
+    if why.chars().count() > 500 {
         return Err(Problem::field("reason", "reason: expected at most 500 characters"));
     }
     let done =

@@ -272,3 +272,13 @@ fn a_person_sends_a_job_back_and_says_that_it_saved_its_progress() {
     let (code, error) = server.fails(&admin, &format!("crater job checkpoint {id}"));
     assert!(code == 1 && error.contains("only a job that runs"), "{error}");
 }
+
+#[test]
+fn a_job_that_ran_for_as_long_as_it_may_is_ended() {
+    let server = Server::start(ONE);
+    let long = submit(&server, "long", "training", 1, "--run-limit 1");
+    stands(&server, &long, "Failed");
+    assert_eq!(job(&server, &long)["reason"], "it ran for as long as it may: 1 s (--run-limit)");
+    let free = submit(&server, "free", "training", 4, "");
+    stands(&server, &free, "Running");
+}

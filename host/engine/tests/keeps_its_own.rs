@@ -57,6 +57,17 @@ fn runs(bench: &mut Bench, spec: JobSpec) -> JobUid {
     uid
 }
 
+/// Two jobs of `ai/nlp` that borrowed, of which only one is above its own by now,
+/// on a cluster that is full.
+fn one_too_many(bench: &mut Bench) -> [JobUid; 2] {
+    let own = [(); 2].map(|()| runs(bench, of("ai/nlp", 1, 1)));
+    let lent = [(); 2].map(|()| runs(bench, of("ai/nlp", 1, 1)));
+    let claim = bench.ledger.state().job(own[0]).unwrap().claims[0];
+    bench.ledger.member_ended(bench.now, claim, true).unwrap();
+    runs(bench, JobSpec { preemptible: false, ..of("hr", 1, 1) });
+    lent
+}
+
 fn state(bench: &Bench, job: JobUid) -> JobState {
     bench.ledger.state().job(job).unwrap().state
 }
@@ -64,12 +75,7 @@ fn state(bench: &Bench, job: JobUid) -> JobState {
 #[test]
 fn what_leaves_already_counts_as_gone() {
     let mut bench = bench(4);
-    let own = [(); 2].map(|()| runs(&mut bench, of("ai/nlp", 1, 1)));
-    let lent = [(); 2].map(|()| runs(&mut bench, of("ai/nlp", 1, 1)));
-    // Two are borrowed, and only one of them is above two by now.
-    let claim = bench.ledger.state().job(own[0]).unwrap().claims[0];
-    bench.ledger.member_ended(bench.now, claim, true).unwrap();
-    runs(&mut bench, JobSpec { preemptible: false, ..of("hr", 1, 1) });
+    let lent = one_too_many(&mut bench);
 
     bench.submit(of("ai/vision", 1, 1));
     bench.round();
@@ -87,11 +93,7 @@ fn what_leaves_already_counts_as_gone() {
 #[test]
 fn two_that_ask_in_one_round_do_not_take_the_same_twice() {
     let mut bench = bench(4);
-    let own = [(); 2].map(|()| runs(&mut bench, of("ai/nlp", 1, 1)));
-    let lent = [(); 2].map(|()| runs(&mut bench, of("ai/nlp", 1, 1)));
-    let claim = bench.ledger.state().job(own[0]).unwrap().claims[0];
-    bench.ledger.member_ended(bench.now, claim, true).unwrap();
-    runs(&mut bench, JobSpec { preemptible: false, ..of("hr", 1, 1) });
+    let lent = one_too_many(&mut bench);
     bench.submit(of("ai/vision/mei", 1, 1));
     bench.submit(of("ai/vision/bob", 1, 1));
     assert_eq!(bench.round().rooms.len(), 1);

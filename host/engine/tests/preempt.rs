@@ -360,6 +360,27 @@ fn c42_a_blocked_job_keeps_room_and_short_ones_run_before_it() {
 }
 
 #[test]
+fn a_full_disk_takes_nothing_new_and_nobody_goes_for_it() {
+    let mut bench = bench(1, 64, 2);
+    bench.placed(training("t", 1, 1, 10));
+    bench.pass(100);
+    let node = bench.ledger.state().nodes().next().unwrap();
+    let (uid, spec) = (node.uid, (*node.spec).clone());
+    let set = |bench: &mut Bench, disk_full| {
+        let spec = crater_model::NodeSpec { disk_full, ..spec.clone() };
+        bench.ledger.change_node(bench.now, uid, spec).unwrap();
+    };
+    set(&mut bench, true);
+    let urgent = bench.submit(inference("i", 1, 1));
+    let plan = bench.round();
+    assert!(!plan.placed(urgent) && plan.rooms.is_empty());
+    let why = bench.why(&plan, urgent);
+    assert!(why.contains("disk IO full (> 90 % in use)"), "{why}");
+    set(&mut bench, false);
+    assert!(bench.round().placed(urgent));
+}
+
+#[test]
 fn room_that_is_kept_for_nothing_is_given_up() {
     let mut bench = bench(2, 64, 8);
     bench.rules(RoomRules { reserve_after: 1, ..RoomRules::default() });
